@@ -18,7 +18,7 @@ several wall time: look at that on an idle machine only.
 - sentences/s, tokens/s: medians; tokens are real ones, without padding;
 - roofline: the linear layers' operations for these tokens, over the most that the core can do in
   the engine's dtype, which a loop of C measures (``ceiling.py``); in int8 ours computes attention
-  and its last layers in bfloat16, so that it can't reach 100 %;
+  in bfloat16, in the last layers its projections too, so that it can't reach 100 %;
 - cosine: with float32 of sentence-transformers, mean and lowest; same nearest: share of the texts
   that have the same nearest one among the translations as with float32;
 - stream: 32 texts at a time as they come, unsorted; query: one short text, median of milliseconds;
@@ -148,7 +148,17 @@ def read_pair(name: str, code: str, options: Options) -> tuple[list[str], list[s
 
 
 def read_texts(name: str, options: Options) -> Texts:
-    """So many sentences of each language and their translations, each once, in random order."""
+    """Return sentences of each language and their translations, each once, in random order.
+
+    Forms that the model undoes in texts are undone here: sentence-transformers does not undo them,
+    and all engines are to encode the same texts.
+    """
+    from interlingua.corpus.forms.text_forms import undo_forms
+
+    settings = Path(options.model) / "vocabulary.json"
+    forms = []
+    if settings.is_file():
+        forms = json.loads(settings.read_text(encoding="utf-8")).get("text_forms") or []
     limit = options.limit or LIMITS[name]
     sides: list[tuple[list[str], list[str]]] = []
     for code in SETS[name]:
@@ -157,7 +167,7 @@ def read_texts(name: str, options: Options) -> Texts:
             sources = [(name, code)]
         for source, source_code in sources:
             other, english = read_pair(source, source_code, options)
-            sides.append((other[:limit], english[:limit]))
+            sides.append((undo_forms(other[:limit], forms), undo_forms(english[:limit], forms)))
     texts = list(
         dict.fromkeys(options.prompt + text for pair in sides for side in pair for text in side)
     )

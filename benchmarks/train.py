@@ -172,6 +172,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
         max_steps=1,
         device="cpu",
         precision=options.precision,
+        executor=options.executor,
         threads=options.threads,
     )
     engine = Engine(run)
@@ -308,6 +309,8 @@ FAMILIES = {
         "contrastive", "the same, pairs of like length together", st, {"bf16": True,
         "grouped": True}
     ),
+    "infonce fp32 kernel": Family("contrastive", "interlingua, float32, torch's own products", ours,
+    {**INFONCE, "precision": "fp32", "executor": "kernel"}),
     "infonce fp32": Family("contrastive", "interlingua, float32", ours, {**INFONCE,
     "precision": "fp32"}), "infonce": Family("contrastive", "interlingua, bf16", ours, {**INFONCE,
     "precision": "bf16"}), "padded": Family("mexma", "padded, logits at all positions, float32",
@@ -323,6 +326,7 @@ FAMILIES = {
     ),
 }  # fmt: skip
 TARGETS = [  # slower, faster, of what, at least
+    ("infonce fp32 kernel", "infonce fp32", "time", 1.0),
     ("st", "infonce", "time", 5.5),
     ("st bf16", "infonce", "time", 2.5),
     ("st bf16 grouped", "infonce", "time", 2.5),
@@ -349,21 +353,26 @@ def targets_of(machine: str) -> list[tuple[str, str, str, float]]:
     return found
 
 
-def one(options: Options) -> dict[str, Any]:
-    """What one process measures: seconds of each timed step, memory, losses."""
+def one(options: Options, clock: Callable[[], float] | None = None) -> dict[str, Any]:
+    """Measure in this process: seconds of each timed step, memory, losses.
+
+    Args:
+        options: of the command line.
+        clock: gives seconds; by default processor time with one thread, else wall time.
+    """
     import torch
 
     torch.set_num_threads(options.threads)
-    family, clock = (
-        FAMILIES[options.family],
-        time.process_time if options.threads == 1 else time.perf_counter,
-    )
+    family = FAMILIES[options.family]
+    if clock is None:
+        clock = time.process_time if options.threads == 1 else time.perf_counter
     defaults = {
         "bf16": False,
         "grouped": False,
         "vocabulary": 0,
         "preset": "",
         "method_options": {},
+        "executor": "auto",
     }
     marks: list[float] = []
     settings = argparse.Namespace(

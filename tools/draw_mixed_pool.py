@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the README's picture, docs/mixed-pool.svg, from the tables of docs/results.md.
+"""Draw the README's picture, docs/mixed-pool.svg, from the tables of docs/results/.
 
     python tools/draw_mixed_pool.py
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "results.md"
+RESULTS = ROOT / "docs" / "results"
 PICTURE = ROOT / "docs" / "mixed-pool.svg"
 
 WIDTH = 760
@@ -47,18 +47,27 @@ class Row(NamedTuple):
     mixed_pool: float
 
 
+def results_text(folder: Path = RESULTS) -> str:
+    """Return the text of all pages with results, joined.
+
+    Args:
+        folder: of the pages, Markdown.
+    """
+    return "\n".join(page.read_text(encoding="utf-8") for page in sorted(folder.glob("*.md")))
+
+
 def tables(text: str, heading: str) -> list[dict[str, dict[str, str]]]:
     """The tables of a page below a heading and before the next one.
 
     Args:
-        text: the page, Markdown.
+        text: of one or more pages, Markdown.
         heading: of the section, without its marks.
 
     Returns:
         For each table: first cell of a row -> head of the column -> cell, without bold marks.
 
     Raises:
-        LookupError: the page has no such section.
+        LookupError: the text has no such section.
     """
     found = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)
     if found is None:
@@ -82,7 +91,7 @@ def rows(text: str) -> list[Row]:
     """The models, best in the mixed pool first.
 
     Args:
-        text: docs/results.md.
+        text: of the pages in docs/results/.
     """
     [panel] = tables(text, "agnosticism: 15 languages, 1,012 lines each of flores200_devtest")
     own = panel["accuracy own pool, %"]
@@ -173,12 +182,10 @@ def draw(models: Sequence[Row]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the picture."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the pages")
     parser.add_argument("--output", type=Path, default=PICTURE)
     options = parser.parse_args(arguments)
-    options.output.write_text(
-        draw(rows(options.results.read_text(encoding="utf-8"))), encoding="utf-8"
-    )
+    options.output.write_text(draw(rows(results_text(options.results))), encoding="utf-8")
     return 0
 
 

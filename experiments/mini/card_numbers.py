@@ -1,8 +1,8 @@
-"""Puts the tables of docs/results.md into the cards of mini and nano, behind ``## Numbers``.
+"""Put the tables of docs/results/ into the cards of mini and nano, behind ``## Numbers``.
 
     python experiments/mini/card_numbers.py
 
-To be run when ship.py has written a model and its table stands in docs/results.md.
+To be run when ship.py has written a model and its table is in docs/results/.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from ship import DIGEST, digest
 
-from tools.draw_mixed_pool import RESULTS, ROOT, tables
+from tools.draw_mixed_pool import ROOT, results_text, tables
 
 HEADING = "## Numbers\n\n"
 REMARK = """
@@ -75,7 +75,7 @@ def with_numbers(card: str, table: str) -> str:
 
 def main() -> None:
     """Writes both cards, and mini's digest, which the card is part of."""
-    results = RESULTS.read_text(encoding="utf-8")
+    results = results_text()
     for card in CARDS:
         text = with_numbers(card.path.read_text(encoding="utf-8"), table_of(card, results))
         with atomic_write(card.path) as file:

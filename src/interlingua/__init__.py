@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from interlingua.verbs.calibrate import calibrate as calibrate
     from interlingua.verbs.compare import compare as compare
     from interlingua.verbs.debias import debias as debias
+    from interlingua.verbs.documents import documents as documents
     from interlingua.verbs.embed import embed as embed
     from interlingua.verbs.evaluate import evaluate as evaluate
     from interlingua.verbs.export import export as export
     from interlingua.verbs.extend import extend as extend
     from interlingua.verbs.index import index as index
     from interlingua.verbs.info import info as info
+    from interlingua.verbs.look import look as look
     from interlingua.verbs.mine import mine as mine
     from interlingua.verbs.prepare import prepare as prepare
     from interlingua.verbs.quickstart import quickstart as quickstart
@@ -44,6 +46,7 @@ __all__ = [
     "calibrate",
     "compare",
     "debias",
+    "documents",
     "embed",
     "evaluate",
     "export",
@@ -51,6 +54,7 @@ __all__ = [
     "index",
     "info",
     "load",
+    "look",
     "mine",
     "prepare",
     "quickstart",

@@ -13,6 +13,8 @@ DAMAGED = {
     "xlsx": b"PK\x03\x04",
     "jsonl": b'{"translation": {"de": "\\ud800", "en": "one"}}\n',
     "tmx": b"<tmx><body><tu>",
+    "xliff": b"<xliff><file><body><trans-unit>",
+    "qt": b"<TS language='de'><message>",
     "po": b'msgid "one\n',
     "mo": b"\xde\x12\x04\x95\0\0\0\0",
     "zip": b"PK\x05\x06",

@@ -1,8 +1,8 @@
-"""docs/results.md: the commands of a section print its tables from the stored results.
+"""docs/results/: the commands of a section print its tables from the stored results.
 
-A table belongs to the innermost heading of level 2 or 3 above it that either begins with "Not
-stored: " and what is missing, or has commands that read ``experiments/results``. Headings of level
-4, and those of level 3 that have neither, are titles of tables.
+A table belongs to the innermost heading above it that either begins with "Not stored: " and what is
+missing, or has commands that read ``experiments/results``. Headings that have neither are titles of
+tables. docs/results.md has the findings, each with the page of its numbers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,18 @@ from interlingua.evaluation.results import read_results
 from tests.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+FINDINGS = ROOT / "docs" / "results.md"
+PAGES = {
+    page.stem: page.read_text(encoding="utf-8")
+    for page in sorted((ROOT / "docs" / "results").glob("*.md"))
+}
 NOT_STORED = "Not stored: "
 STORED = "interlingua compare experiments/results/"
+NAMED = r"compare (experiments/results/\S+)"
 
 
 class Section(NamedTuple):
-    """A heading and the text up to the next heading of level 2 or 3."""
+    """A heading and the text up to the next heading of level 1 to 3."""
 
     level: int
     heading: str
@@ -47,7 +52,7 @@ class Section(NamedTuple):
 
 
 def read_sections(page):
-    parts = re.split(r"^(##|###) (.+)$", page, flags=re.M)[1:]
+    parts = re.split(r"^(#{1,3}) (.+)$", page, flags=re.M)[1:]
     levels, headings, texts = parts[::3], parts[1::3], parts[2::3]
     return [
         Section(len(level), *rest) for level, *rest in zip(levels, headings, texts, strict=True)
@@ -71,7 +76,7 @@ def tables_by_section(page):
     return found
 
 
-TABLES = tables_by_section(PAGE)
+TABLES = {name: tables_by_section(page) for name, page in PAGES.items()}
 
 
 @functools.cache
@@ -98,19 +103,21 @@ def is_printed(section, table):
 
 def stored():
     return [
-        pytest.param(owner, table, id=f"{heading[:40]}-{number}")
-        for number, (owner, heading, table) in enumerate(TABLES)
+        pytest.param(owner, table, id=f"{name}-{heading[:40]}-{number}")
+        for name, tables in TABLES.items()
+        for number, (owner, heading, table) in enumerate(tables)
         if owner is not None and not owner.is_not_stored
     ]
 
 
 def test_every_table_is_printed_or_not_stored():
-    assert len(TABLES) > 50
-    assert [heading for owner, heading, _ in TABLES if owner is None] == []
+    found = [table for tables in TABLES.values() for table in tables]
+    assert len(found) > 50
+    assert [heading for owner, heading, _ in found if owner is None] == []
 
 
 def test_what_is_not_stored_says_what_it_needs():
-    for section in read_sections(PAGE):
+    for section in (section for page in PAGES.values() for section in read_sections(page)):
         if section.is_not_stored:
             line = section.text.lstrip().splitlines()[0]
             assert len(line) > len(NOT_STORED) + 20, section.heading
@@ -138,7 +145,7 @@ def test_a_changed_digit_is_noticed(section, table):
 def test_every_stored_table_of_results_is_on_the_page():
     folder = ROOT / "experiments" / "results"
     tables = {path for path in folder.rglob("*.jsonl") if not path.stem.endswith(".finished")}
-    named = {ROOT / path for path in re.findall(r"compare (experiments/results/\S+)", PAGE)}
+    named = {ROOT / path for path in re.findall(NAMED, "\n".join(PAGES.values()))}
     assert tables == named
 
 
@@ -154,9 +161,27 @@ def test_the_column_of_nano_follows_from_its_stored_results():
         rows = results.get(gates.RESULT_NAMES.get(gate.task, gate.task))
         if rows and gate.title != "FLORES-200 xsim, 14 languages, error":
             expected.append(f"{gate.value(rows, trained):.1f}")
-    [table] = [table for _, heading, table in TABLES if heading == "A table of token vectors"]
+    title = "A table of token vectors"
+    [table] = [table for _, heading, table in TABLES["nano"] if heading == title]
     column = " ".join(cells_of(line)[1] for line in table[2:])
     assert re.findall(r"[\d.]+", column) == expected
+
+
+def findings():
+    return re.findall(r"^\d+\. (.+)$", FINDINGS.read_text(encoding="utf-8"), re.M)
+
+
+def test_there_are_ten_findings():
+    assert len(findings()) == 10
+
+
+@pytest.mark.parametrize("finding", findings(), ids=range(1, len(findings()) + 1))
+def test_the_numbers_of_a_finding_are_on_its_page(finding):
+    pages = re.findall(r"\]\(results/([\w-]+)\.md", finding)
+    assert pages
+    text = "\n".join(PAGES[page] for page in pages)
+    numbers = re.findall(r"\d+\.\d+", re.sub(r"\]\([^)]*\)", "]", finding))
+    assert [number for number in numbers if not re.search(rf"(?<![\d.]){number}(?!\d)", text)] == []
 
 
 def test_a_table_below_an_unmarked_heading_is_found():

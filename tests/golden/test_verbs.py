@@ -27,7 +27,7 @@ TOLERANCE = 2e-3
 """Thirty steps of training round otherwise on another processor; no change of a method stays below
 this."""
 MODEL_DIGEST = re.compile(r"/[0-9a-f]{12}(?=[-/])")
-PRINTED = ("compare", "search")
+PRINTED = ("compare", "look", "search")
 """Verbs that have what they print as their result."""
 LEFT_OUT = ("passages.lance", "index/scan/", "events.out", ".lock", "checkpoints/", "fixed.bin")
 """Files of which the names or the content are another tool's, or that a resume test covers."""

@@ -29,6 +29,17 @@ TMX = (
 )
 
 
+XLIFF = (
+    '<?xml version="1.0" encoding="{encoding}"?><xliff version="1.2"><file source-language="en"'
+    ' target-language="de"><body><trans-unit id="1"><source>{inner}</source><target>Katze</target>'
+    "</trans-unit></body></file></xliff>"
+)
+XLIFF_2 = (
+    '<xliff version="2.0" srcLang="en" trgLang="de"><file id="f"><unit id="1"><segment>'
+    "<source>{inner}</source><target>Katze</target></segment></unit></file></xliff>"
+)
+
+
 def po(*, charset: str = "UTF-8", plural: str = "n!=1") -> bytes:
     return PO.format(charset=charset, plural=plural).encode()
 
@@ -43,6 +54,20 @@ def mo(strings: list[tuple[int, int]], body: bytes) -> bytes:
 
 def tmx(*, encoding: str = "UTF-8", inner: str = "cat") -> bytes:
     return TMX.format(encoding=encoding, inner=inner).encode()
+
+
+def xliff(*, encoding: str = "UTF-8", inner: str = "cat") -> bytes:
+    return XLIFF.format(encoding=encoding, inner=inner).encode()
+
+
+def bomb(root: str) -> bytes:
+    """Entities that expand to a hundred million million characters, in an element."""
+    entities = b"".join(
+        f'<!ENTITY {new} "{f"&{old};" * 100}">'.encode()
+        for old, new in zip("abcdefg", "bcdefgh", strict=True)
+    )
+    element = root.format(inner="&h;", encoding="UTF-8").rpartition("?>")[2]
+    return b'<!DOCTYPE t [<!ENTITY a "aaaaaaaaaa">' + entities + b"]>" + element.encode()
 
 
 def workbook() -> bytes:
@@ -86,6 +111,52 @@ def row(**values: object) -> bytes:
 
 def nested(begin: str, end: str, middle: str = "") -> str:
     return begin * DEEP + middle + end * DEEP
+
+
+QT = (
+    "<!DOCTYPE TS><TS version='2.1' language='de'><context><name>A</name><message>"
+    "<source>cat</source><translation>Katze</translation></message></context></TS>"
+)
+SRT = b"1\n00:00:01,000 --> 00:00:02,000\nKatze\n"
+ANDROID = '<resources><string name="a">{inner}</string></resources>'
+TWO_FILES: dict[str, bytes] = {
+    "bytes.de.srt": SRT.replace(b"Katze", b"\xff\xfe"),
+    "nul.de.srt": SRT.replace(b"Katze", b"\0"),
+    "times.de.srt": SRT.replace(b"00:", b"xx:"),
+    "empty.de.vtt": b"WEBVTT\n",
+    "long.de.srt": SRT + b"x" * LONG,
+    "bytes.de.strings": b'"a" = "\xff";',
+    "nul.de.strings": b'"a" = "b\0";',
+    "words.de.strings": b"no entry here",
+    "deep.de.arb": nested('{"a":', "}", "1").encode(),
+    "cut.de.arb": b'{"a": "b',
+    "list.de.arb": b'["a"]',
+    "surrogate.de.arb": b'{"a": "\\ud800"}',
+    "digits.de.arb": f'{{"a": {DIGITS}}}'.encode(),
+    "bytes.de.arb": b'{"a": "\xff"}',
+    "deep.de.xml": ANDROID.format(inner=nested("<b>", "</b>")).encode(),
+    "cut.de.xml": ANDROID.format(inner="Katze").encode()[:-20],
+    "bomb.de.xml": bomb(ANDROID),
+    "bytes.de.xml": ANDROID.format(inner="Katze").encode().replace(b"tze", b"\xff"),
+    "not.de.xml": b"<html></html>",
+}
+"""Files of which a bitext needs two: each must be refused, with a good one in English."""
+GOOD: dict[str, bytes] = {
+    ".srt": SRT,
+    ".vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\ncat\n",
+    ".strings": b'"a" = "cat";',
+    ".arb": b'{"a": "cat"}',
+    ".xml": ANDROID.format(inner="cat").encode(),
+}
+
+
+def write_two(name: str, folder: Path) -> str:
+    """Write one of the files that need another, and a good one; return both with a comma."""
+    path = folder / name
+    path.write_bytes(TWO_FILES[name])
+    good = folder / f"good.en{path.suffix}"
+    good.write_bytes(GOOD[path.suffix])
+    return f"{path},{good}"
 
 
 NOT_UTF8 = b"# gr\xfcn\n"
@@ -157,6 +228,27 @@ FILES: dict[str, bytes] = {
     )
     + b"]><tmx><body><tu>&h;</tu></body></tmx>",
     "not.tmx": b"<html></html>",
+    "utf-7.xlf": xliff(encoding="utf-7"),
+    "deep.xlf": xliff(inner=nested("<g>", "</g>")),
+    "deep-open.xliff": xliff(inner="<g>" * 300),
+    "long.xlf": xliff(inner="x" * LONG),
+    "cut.xlf": xliff()[:-50],
+    "cut-2.xlf": XLIFF_2.format(inner="cat").encode()[:-50],
+    "bytes.xlf": xliff().replace(b"cat", b"c\xff\xfet"),
+    "nul.xlf": b"\0" * 100,
+    "bomb.xlf": bomb(XLIFF),
+    "bomb-2.xliff": bomb(XLIFF_2),
+    "not.xlf": b"<html></html>",
+    "empty.xlf": b"",
+    "deep.de.ts": f"<TS language='de'><message><source>{nested('<g>', '</g>')}".encode(),
+    "cut.de.ts": QT.encode()[:-40],
+    "bytes.de.ts": QT.encode().replace(b"Katze", b"\xff\xfe"),
+    "bomb.de.ts": bomb(QT.removeprefix("<!DOCTYPE TS>").replace("cat", "{inner}")),
+    "language.ts": QT.replace("de", "nolanguage").encode(),
+    "alone.de.srt": SRT,
+    "alone.de.strings": b'"a" = "b";',
+    "alone.de.arb": b'{"a": "b"}',
+    "language.xlf": xliff().replace(b'"de"', b'"nolanguage"'),
     "encrypted.zip": archive(flag=1),
     "exotic.zip": archive(method=97),
     "wavpack.zip": archive(method=98),

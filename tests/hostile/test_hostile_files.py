@@ -98,6 +98,14 @@ def test_a_hostile_bitext_is_refused_by_its_reader(name, tmp_path):
     assert name.partition(".")[0] in one_line_of(error)
 
 
+@pytest.mark.parametrize("name", list(bitexts.TWO_FILES))
+def test_a_hostile_file_of_two_is_refused_by_its_reader(name, tmp_path):
+    with pytest.raises(InterlinguaError) as error:
+        for _ in read_pairs(bitexts.write_two(name, tmp_path)):
+            pass
+    assert name.partition(".")[0] in one_line_of(error)
+
+
 @pytest.mark.parametrize(("name", "verb"), in_turn(bitexts.FILES, ["prepare", "score", "export"]))
 def test_a_hostile_bitext_is_one_line(refused, verb, name, model, tmp_path):
     path = bitexts.write(name, tmp_path)

@@ -19,25 +19,43 @@ from interlingua.kernels.calls import (
 )
 
 
-def test_every_part_is_run_once_each_in_a_thread_of_its_own():
+def threads_of_three_parts():
     ran, together = [], threading.Barrier(3, timeout=20)
 
     def part(first, last):
         together.wait()  # so all three are running at the same time
-        ran.append((first, last, threading.current_thread()))
+        ran.append((first, last, threading.get_native_id()))
 
     in_threads([0, 4, 5, 9], part)
     assert sorted(places[:2] for places in ran) == [(0, 4), (4, 5), (5, 9)]
-    assert {first for first, _, thread in ran if thread is threading.current_thread()} == {0}
+    found = {thread for _, _, thread in ran}
+    assert len(found) == 3
+    assert threading.get_native_id() in found
+    return found
+
+
+def test_every_part_is_run_once_each_in_a_thread_of_its_own():
+    threads_of_three_parts()
+
+
+def test_every_part_is_run_once_in_threads_of_python_without_openmp(monkeypatch):
+    monkeypatch.setattr(calls, "_openmp", lambda: None)
+    threads_of_three_parts()
+
+
+@pytest.mark.skipif(calls._openmp() is None, reason="torch has no GNU OpenMP here")
+def test_parts_are_run_in_the_threads_of_torchs_openmp():
+    # The same team again and again; threads of Python would be new ones.
+    assert threads_of_three_parts() == threads_of_three_parts()
 
 
 @pytest.mark.parametrize("bad", [0, 2])
 def test_an_error_in_any_part_is_raised(bad):
     def part(first, last):
         if first == bad:
-            raise ValueError(f"part {first}")
+            raise IndexError(f"part {first}")
 
-    with pytest.raises(ValueError, match=f"part {bad}"):
+    with pytest.raises(IndexError, match=f"part {bad}"):
         in_threads([0, 2, 4], part)
 
 

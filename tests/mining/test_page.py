@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from interlingua.config.registry import CHECKS
-from interlingua.mining.calibration.calibrate import read_labels
 from interlingua.mining.calibration.calibration import Bin
 from interlingua.mining.checks import CheckPlan, find_check
 from interlingua.mining.filter import write_mined
 from interlingua.mining.page import format_check_value, histogram_bars, write_mining_page
+from interlingua.mining.review import read_labels
 from interlingua.mining.texts import Line
 from interlingua.report.pages import macro
 from tests.mining.curves import calibration
@@ -172,7 +172,7 @@ def test_two_keys_judge_and_the_file_is_what_calibrate_reads(page, tmp_path):
         ["node", tmp_path / "run.js"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert run.stdout.splitlines() == ["2 right, 1 wrong", "judged.tsv", "pairs.tsv"]
-    labels = read_labels(tmp_path / "judged.tsv")
+    labels = read_labels(tmp_path / "judged.tsv").answers
     assert labels == {("s0", "t0"): True, ("s 1", "t1"): False, ("s2", "t2"): True}
     lines = (tmp_path / "pairs.tsv").read_text(encoding="utf-8").splitlines()
     assert lines[:2] == ["kind\tscore\tsource\ttarget\treasons", "Best\t1\ts0\tt0\thub"]

@@ -18,6 +18,7 @@ from interlingua.mining.calibration.mixed_stream import (
     similar_targets,
 )
 from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
+from interlingua.mining.review import Judgments
 from interlingua.mining.score import BitextScorer, ScoreConfig, open_stream
 from tests.mining.invented import write_lines
 from tests.mining.test_score import bitext, is_right, pair
@@ -127,7 +128,7 @@ def test_answers_stay_with_their_pairs(tmp_path):
     assert (len(own), len(right)) == (69, 9)
     assert [len(kind) for kind in wrong] == [3, 4, 4, 3]
     assert right.mean() > max(kind.mean() for kind in (wrong[0], wrong[1], wrong[3]))
-    labels = {(pairs[3].source, pairs[3].target): False}
+    labels = Judgments({(pairs[3].source, pairs[3].target): False})
     scores, known = score_judged_pairs(BitextScorer(encode), pairs, labels, no_checks(tmp_path))
     assert known.right.tolist() == [False]
     assert known.scores.tolist() == [scores[3]]

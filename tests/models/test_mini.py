@@ -141,7 +141,7 @@ def test_both_cards_have_the_numbers_of_the_results(monkeypatch):
     script = importlib.util.module_from_spec(spec)
     monkeypatch.setattr(sys, "path", [*sys.path])  # to which the script adds
     spec.loader.exec_module(script)
-    results = script.RESULTS.read_text(encoding="utf-8")
+    results = script.results_text()
     for card in script.CARDS:
         text = card.path.read_text(encoding="utf-8")
         table = script.table_of(card, results)

@@ -68,9 +68,9 @@ def test_a_compressed_file_may_grow_so_often(monkeypatch, tmp_path):
 
 
 def test_a_document_has_a_limit():
-    assert limits.read_document(io.BytesIO(b"abc"), "f", 3) == b"abc"
+    assert limits.read_limited(io.BytesIO(b"abc"), "f", 3) == b"abc"
     with pytest.raises(DataError, match="as a whole"):
-        limits.read_document(io.BytesIO(b"abcd"), "f", 3)
+        limits.read_limited(io.BytesIO(b"abcd"), "f", 3)
 
 
 def test_three_gigabytes_in_one_line_need_little_memory(tmp_path):

@@ -1,4 +1,4 @@
-"""tools/draw_mixed_pool.py: the README's picture shows what docs/results.md says."""
+"""tools/draw_mixed_pool.py: the README's picture shows what docs/results/ says."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_tables_of_a_section_are_read():
 
 
 def test_rows_are_sorted_and_as_in_the_results():
-    rows = tool.rows(tool.RESULTS.read_text(encoding="utf-8"))
+    rows = tool.rows(tool.results_text())
     assert len(rows) == 6
     mixed = [row.mixed_pool for row in rows]
     assert mixed == sorted(mixed, reverse=True)

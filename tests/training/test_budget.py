@@ -161,10 +161,10 @@ def test_a_budget_builds_one_objective_and_opens_each_config_once(
         EMS, "__init__", lambda self, *parts: built.append(self) or init(self, *parts)
     )
     opened = []
-    read = toml.read_document
+    read = toml.read_limited
     monkeypatch.setattr(
         toml,
-        "read_document",
+        "read_limited",
         lambda file, path, limit: opened.append(path) or read(file, path, limit),
     )
     file = tmp_path / "train.toml"

@@ -22,6 +22,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.runtime.processes import is_first_on_machine
 
 VERBS = {
+    "look": "Report what is in files before any work: format, languages, faults.",
     "prepare": "Clean, deduplicate and tokenize parallel text into a corpus to train on.",
     "train": "Train an encoder from a TOML file; goes on where it stopped.",
     "evaluate": "Measure an encoder on local evaluation folders.",
@@ -33,6 +34,7 @@ VERBS = {
     " translation.",
     "score": "Score or filter the pairs of a bitext as they stream by.",
     "align": "Link the sentences of two documents that are translations of each other.",
+    "documents": "Make a translation memory from the documents of two languages.",
     "debias": "Take the language out of a model's vectors, or out of stored ones.",
     "average": "Mix the weights of models, by shares that development data choose.",
     "extend": "Teach a model another language without forgetting the others.",

@@ -228,6 +228,10 @@ FORMATS = Registry(
         "xlsx": "interlingua.corpus.formats.spreadsheet:Xlsx",
         "tmx": "interlingua.corpus.formats.tmx:Tmx",
         "gettext": "interlingua.corpus.formats.gettext:Gettext",
+        "xliff": "interlingua.corpus.formats.localization.xliff:Xliff",
+        "qt": "interlingua.corpus.formats.localization.qt:QtLinguist",
+        "catalog": "interlingua.corpus.formats.localization.catalogs:Catalog",
+        "subtitles": "interlingua.corpus.formats.localization.subtitle_pairs:Subtitles",
         "huggingface": "interlingua.corpus.formats.huggingface:HuggingFace",
     },
 )
@@ -245,6 +249,15 @@ CHECKS = Registry(
         "numbers": "interlingua.mining.checks:NumbersAgree",
         "duplicate": "interlingua.mining.checks:DuplicateSides",
         "hub": "interlingua.mining.checks:Hubness",
+        "placeholders": "interlingua.mining.rules.placeholders:Placeholders",
+        "tags": "interlingua.mining.rules.tags:InlineTags",
+        "units": "interlingua.mining.rules.units:UnitsAgree",
+        "ending": "interlingua.mining.rules.punctuation:EndPunctuation",
+        "spaces": "interlingua.mining.rules.punctuation:OuterSpaces",
+        "keys": "interlingua.mining.rules.keys:AcceleratorKeys",
+        "translations": "interlingua.mining.rules.consistency:OneTranslation",
+        "sources": "interlingua.mining.rules.consistency:OneSource",
+        "glossary": "interlingua.mining.rules.glossary:GlossaryTerms",
     },
 )
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from interlingua.config.paths import FileText
 from interlingua.errors import ConfigError, DataError
-from interlingua.storage.limits import MAX_CONFIG_BYTES, read_document
+from interlingua.storage.limits import MAX_CONFIG_BYTES, read_limited
 
 MAX_KEY_PARTS = 100
 """Maximum number of parts of a dotted key; Python's parser takes time that grows with their
@@ -37,7 +37,7 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
     """
     try:
         with open(path, "rb") as file:
-            content = read_document(file, path, MAX_CONFIG_BYTES)
+            content = read_limited(file, path, MAX_CONFIG_BYTES)
         # Editors on Windows put a byte-order mark in front.
         text = content.decode("utf-8-sig")
         table: dict[str, Any] = _with_folder(parse_toml(text), Path(path).parent)

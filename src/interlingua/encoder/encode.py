@@ -52,7 +52,7 @@ WINDOW_CHARACTERS = 4_000_000
 CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
 MIN_SHARE_TOKENS = 512
-SHARES = 4
+SHARES = 12
 """A batch of one thread has at least ``MIN_SHARE_TOKENS`` tokens. There are ``SHARES`` of them per
 thread, so that none waits for long. With fewer tokens all threads work at one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]

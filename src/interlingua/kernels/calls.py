@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -178,22 +179,56 @@ def threads_for(elements: int) -> int:
 
 
 def in_threads(bounds: list[int], part: Callable[[int, int], None]) -> None:
-    """Run ``part(first, last)`` for all parts, each but the first in its own thread."""
+    """Run ``part(first, last)`` for all parts at once, in the threads of torch's OpenMP.
+
+    Those threads keep their cores busy for some milliseconds after each product of matrices, so
+    that other threads would not gain anything. Python's own threads are used if torch has no GNU
+    OpenMP.
+    """
+    parts = list(pairwise(bounds))
+    if len(parts) == 1:
+        part(*parts[0])
+        return
     errors: list[BaseException] = []  # of any thread; Python would only print those of the others
 
-    def run(first: int, last: int) -> None:
-        try:
-            part(first, last)
-        except BaseException as error:
-            errors.append(error)
+    def run(_: int | None = None) -> None:
+        # ctypes lets go of the interpreter's lock during a call, so that the threads run at once.
+        while True:
+            try:
+                first, last = parts.pop()
+            except IndexError:  # other threads took all of them
+                return
+            try:
+                part(first, last)
+            except BaseException as error:
+                errors.append(error)
 
-    # ctypes lets go of the interpreter's lock during a call, so that the threads run at once.
-    first_part, *other_parts = pairwise(bounds)
-    threads = [threading.Thread(target=run, args=bounds) for bounds in other_parts]
-    for thread in threads:
-        thread.start()
-    run(*first_part)
-    for thread in threads:
-        thread.join()
+    run_in_team = _openmp()
+    if run_in_team is None:
+        threads = [threading.Thread(target=run) for _ in parts[1:]]
+        for thread in threads:
+            thread.start()
+        run()
+        for thread in threads:
+            thread.join()
+    else:
+        # As many threads as torch's products have: a smaller team would end the others.
+        threads_of_team = max(len(parts), torch.get_num_threads())
+        run_in_team(_TeamFunction(run), None, threads_of_team, 0)
     if errors:
         raise errors[0]
+
+
+_TeamFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@functools.cache
+def _openmp() -> Callable[..., None] | None:
+    """Return ``GOMP_parallel`` of the GNU OpenMP that torch has loaded, or None without one."""
+    try:
+        run_in_team = ctypes.CDLL(None).GOMP_parallel
+    except (AttributeError, OSError, TypeError):  # the last one: Windows needs a name
+        return None
+    run_in_team.restype = None
+    run_in_team.argtypes = (_TeamFunction, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+    return run_in_team

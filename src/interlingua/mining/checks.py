@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -29,6 +29,7 @@ from interlingua.corpus.cleaning.identify import LanguageCheck
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.cleaning.scripts import letter_widths, script_numbers, scripts_of
 from interlingua.errors import ConfigError
+from interlingua.mining.defaults import GLOSSARY
 
 SLACK = 15.0
 """Letters added to both lengths before their ratio is taken, so that short texts may differ
@@ -40,6 +41,11 @@ CONFIDENCE = 0.8
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _GROUPED = re.compile(r"(?<!\d)(\d{1,3})((?:[.,'’٬\u00a0\u202f ]\d{3})+)(?!\d)")
 """A number in groups of three digits, between any of the signs that languages put there."""
+_INDIAN = re.compile(r"(?<![\d,.])(\d{1,2}(?:,\d{2})+,\d{3})(?![\d])")
+"""A number in the groups of India, ``12,34,567``."""
+_MYRIADS = re.compile(r"(\d+)(?:[.](\d+))?\s?([万萬만億亿억])(?![\d〇零一二三四五六七八九])")
+"""A number in units of 10^4 or 10^8: ``3.5万``."""
+_ZEROS = {"万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 _NUMBER = re.compile(r"\d+")
 _DIGIT = re.compile(r"\d")
 ONE_SIDED = 0.5
@@ -112,6 +118,10 @@ class Check:
         if self.is_upper_limit:
             return np.asarray(~(scores >= self.limit))
         return np.asarray(~(scores < self.limit))
+
+    def explain(self, source: str, target: str) -> str:
+        """Return what is wrong with a pair in a few words; nothing beyond ``reason`` by default."""
+        return ""
 
 
 class LanguageIdentified(Check):
@@ -283,13 +293,15 @@ class CheckPlan:
     Attributes:
         columns: checks that are measured, each as ``find_check`` takes it.
         limits: checks that reject, each with its limit.
+        glossary: file of the terms; None = there is none.
     """
 
     columns: tuple[str, ...]
     limits: Mapping[str, float]
+    glossary: Path | None = None
 
     @classmethod
-    def parse(cls, columns: str, rejecting: str) -> CheckPlan:
+    def parse(cls, columns: str, rejecting: str, glossary: Path | None = None) -> CheckPlan:
         """Parse a plan from comma-separated lists.
 
         Args:
@@ -297,9 +309,11 @@ class CheckPlan:
                 anyway.
             rejecting: names with or without a limit, ``length=2.5,script``; ``none`` or nothing for
                 none.
+            glossary: file of the terms, which are then measured.
 
         Raises:
-            ConfigError: there is no such check, or a limit is not a number.
+            ConfigError: there is no such check, a limit is not a number, or terms are to be checked
+                without a glossary.
         """
         limits: dict[str, float] = {}
         for part in _split(rejecting):
@@ -309,14 +323,18 @@ class CheckPlan:
                 limits[name] = _number(name, limit)
         requested = _split(columns)
         if columns.strip() == "all":
-            requested = list(CHECKS)
+            requested = [name for name in CHECKS if name != GLOSSARY]
+        if glossary is not None:
+            requested.append(GLOSSARY)
+        elif GLOSSARY in requested or GLOSSARY in limits:
+            raise ConfigError("the check glossary needs a file of terms; name it with --glossary")
         # A name that is unknown is refused here, and not when the first pairs are measured.
         for name in requested:
             find_check(name)
         # Columns stand in one order, however they were named: those that are built in first.
         known = [name for name in CHECKS if name in requested or name in limits]
         others = [name for name in dict.fromkeys([*requested, *limits]) if name not in CHECKS]
-        return cls((*known, *others), limits)
+        return cls((*known, *others), limits, glossary)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -342,6 +360,10 @@ class Checker:
             name: find_check(name)(languages, folder, plan.limits.get(name))
             for name in plan.columns
         }
+        # Terms are read before the work, so that a mistake in the file costs none.
+        if plan.glossary is not None:
+            terms: Any = checks[GLOSSARY]
+            terms.read(plan.glossary)
         self.checks = list(checks.values())
         self.rejecting = [checks[name] for name in plan.limits]
 
@@ -372,6 +394,27 @@ class Checker:
             check.reason or check.name: ~check.accept(columns[check.name])
             for check in self.rejecting
         }
+
+    def findings(
+        self, columns: Mapping[str, Float64[ndarray, " n"]]
+    ) -> dict[str, Bool[ndarray, " n"]]:
+        """Return which pairs are beyond the limit of each check, rejecting or not, by its name."""
+        return {check.name: ~check.accept(columns[check.name]) for check in self.checks}
+
+    def explain(self, name: str, source: str, target: str) -> str:
+        """Return what a check finds wrong with a pair, in words."""
+        details = self._named(name).explain(source, target)
+        if not details:
+            return self.reason_of(name)
+        return f"{self.reason_of(name)}: {details}"
+
+    def reason_of(self, name: str) -> str:
+        """Return the reason of a check that is measured."""
+        check = self._named(name)
+        return check.reason or check.name
+
+    def _named(self, name: str) -> Check:
+        return next(check for check in self.checks if check.name == name)
 
     def refuses(self, sources: Sequence[str], targets: Sequence[str]) -> Bool[ndarray, " n"]:
         """Return which pairs are rejected by themselves, independently of the other pairs."""
@@ -482,8 +525,21 @@ def numbers(text: str) -> list[str]:
     if not any(map(str.isdecimal, text)):
         return []
     plain = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
+    if "," in plain:
+        plain = _INDIAN.sub(lambda match: match[1].replace(",", ""), plain)
     whole = _GROUPED.sub(lambda match: match[1] + re.sub(r"\D", "", match[2]), plain)
+    if not whole.isascii():
+        whole = _MYRIADS.sub(_without_myriads, whole)
     return [run.lstrip("0") or "0" for run in _NUMBER.findall(whole)]
+
+
+def _without_myriads(match: re.Match[str]) -> str:
+    """Return the number that a run of digits and a unit of 10^4 or 10^8 stands for."""
+    decimals = match[2] or ""
+    zeros = _ZEROS[match[3]] - len(decimals)
+    if zeros < 0:
+        return match[0]
+    return f"{match[1]}{decimals}{'0' * zeros}"
 
 
 def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"]:

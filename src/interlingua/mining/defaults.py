@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from interlingua.config import AtLeast, Between
-from interlingua.config.registry import CHECKS
 
 Margin = Literal["ratio", "distance", "absolute"]
 Retrieval = Literal["forward", "backward", "intersection", "max"]
@@ -30,8 +29,14 @@ SKIP_QUANTILE = 0.1
 BAND = 5
 PROBES = 2000
 """Held-out pairs of a calibration."""
-CHEAP = tuple(name for name in CHECKS if name != "language")
-"""Checks on mined pairs that need no further package; these are measured."""
+CHEAP = ("script", "length", "empty", "copied", "numbers", "duplicate", "hub")
+"""Checks on mined pairs that are measured; they need no further package and suit any text."""
+GLOSSARY = "glossary"
+"""The check that needs a file."""
+RULES = ("placeholders", "tags", "units", "ending", "spaces", "keys", "translations", "sources")
+"""Checks of the form of two texts, which messages and documents for translators need."""
+REVIEWED = ("script", "length", "empty", "copied", "numbers", *RULES)
+"""Checks that are measured for a review sheet unless others are named."""
 DROPPED_OF_PAIR = "script,length,empty,copied,numbers"
 """Checks of a pair alone that reject it unless others are named, in every verb that filters."""
 DEFAULT_CHECKS = f"{DROPPED_OF_PAIR},duplicate,hub"

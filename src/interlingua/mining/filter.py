@@ -21,7 +21,13 @@ from jaxtyping import Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.corpus.formats.bitext import TextPair, guess_format, pair_fields
+from interlingua.corpus.formats.bitext import (
+    READ_ONLY,
+    PairWithOrigin,
+    TextPair,
+    guess_format,
+    pair_fields,
+)
 from interlingua.errors import ConfigError, count_of
 from interlingua.mining.calibration.calibration import (
     PRECISIONS,
@@ -206,12 +212,14 @@ class Filter:
             if self.calibration is not None:
                 probabilities = self.calibration.probability(block.scores, prior=self.prior)
             rejected = self._rejected(block, probabilities, measured)
+            findings = self.checker.findings(measured)
             for at in range(len(block.pairs)):
                 reasons = [reason for reason, marks in rejected.items() if marks[at]]
+                found = tuple(name for name, marks in findings.items() if marks[at])
                 self.read += 1
                 self.kept += not reasons
                 self.reasons.update(reasons)
-                yield _row(block, at, probabilities, measured, reasons)
+                yield _row(block, at, probabilities, measured, reasons)._replace(findings=found)
 
     def _note_scores(self, block: ScoredPairs) -> None:
         """Keep the scores of the first pairs, for the quantiles, and count blank pairs."""
@@ -339,7 +347,12 @@ def output_format(path: PathLike | None, format: str | None) -> str:
         ConfigError: standard output can't have that format, or there is no such format.
     """
     if path is not None:
-        return format or guess_format(path)
+        named = format or guess_format(path)
+        if named in READ_ONLY:
+            raise ConfigError(
+                f"{path}: the format {named} is read only; write .tsv, .jsonl, .csv, .xlsx or .tmx"
+            )
+        return named
     found = format or "tsv"
     if found not in ON_STDOUT:
         raise ConfigError(
@@ -382,10 +395,14 @@ def write_filtered(
         # to theirs while the writer asks for kept ones.
         def kept() -> Iterator[PairRow]:
             for row in rows:
-                if not row.reasons:
-                    yield row
-                elif reject is not None:
+                if row.reasons and reject is not None:
                     reject(row)
+                # A copy of the whole file holds the rejected units in any case, with their scores.
+                pair = row.pair
+                if not row.reasons or (
+                    isinstance(pair, PairWithOrigin) and pair.whole_file == format
+                ):
+                    yield row
 
         write_rows(kept(), path, format=format, columns=columns, languages=languages, stdout=stdout)
 

@@ -46,6 +46,7 @@ _DEFAULTS = {
     "precision": (None,),
     "check": ("", ",".join(CHEAP)),
     "drop": ("", "none", DEFAULT_CHECKS),
+    "glossary": (None,),
 }
 """Values of options that LASER's script knows nothing of, where they are not given."""
 
@@ -116,7 +117,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def refuse_unlike_laser(**values: str | float | None) -> None:
+def refuse_unlike_laser(**values: PathLike | float | None) -> None:
     """Refuse options that LASER's script does not know.
 
     Args:

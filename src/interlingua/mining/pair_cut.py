@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from interlingua.config import Above
 from interlingua.config.options import FILTERING, Options, option
 from interlingua.errors import ConfigError
+from interlingua.storage.files import PathLike
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,15 @@ class PairCut(Options):
     )
     precision: Annotated[float, Above(0, 1)] | None = option(
         None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
+    )
+
+    glossary: PathLike | None = option(
+        None,
+        "Terms and their translations, .tbx or a table of two columns: measures the check"
+        " glossary, and rejects by it with --drop glossary.",
+        group=FILTERING,
+        kind=Path,
+        reads="file",
     )
 
     def check_cut(self) -> None:

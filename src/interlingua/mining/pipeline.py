@@ -29,6 +29,11 @@ from numpy.typing import NDArray
 from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.corpus.segments.sentence_splitting import (
+    paragraphs,
+    split_paragraph,
+    split_text,
+)
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError, count_of
@@ -52,6 +57,7 @@ from interlingua.mining.texts import (
     build_side,
     mapped,
     number_texts,
+    read_text_lines,
 )
 from interlingua.mining.vectors import (
     PORTION,
@@ -121,6 +127,7 @@ class TextFile(NamedTuple):
         parts: the files that are read one behind the other, if they are several or copies.
         bad: how to handle unreadable lines; by default the first one is an error.
         column: of a table; see ``with_lines``.
+        split: the files are plain text to be split into sentences; see ``with_lines``.
         in_memory: there is no file, and ``extra`` is all of the side.
     """
 
@@ -134,6 +141,7 @@ class TextFile(NamedTuple):
     parts: Sequence[PathLike] = ()
     bad: BadLines | None = None
     column: str | None = None
+    split: bool = False
     in_memory: bool = False
 
     @property
@@ -170,25 +178,30 @@ def text_side(
 
 
 def with_lines(file: TextFile, folder: Path | None) -> TextFile:
-    """Return the side with a text file in place of each table (CSV, XLSX).
+    """Return the side with a text file in place of each table, and of each text to be split.
 
-    Sentence i is row i of its column.
+    Sentence i of a table (CSV, XLSX) is row i of its column, unless it is split.
 
     Args:
         file: the side.
         folder: the work folder; None for a side in memory.
 
     Raises:
-        ConfigError: a column is named for a file that is not a table, or tables are to be read in
-            another layout.
+        ConfigError: a column is named for a file that is not a table, or tables or texts to be
+            split are to be read in another layout.
         DataError: a table can't be read, or its column is not known.
     """
     for part in file.files:
         refuse_column(file.column, part)
     tables = [part for part in file.files if is_table(part)]
-    if not tables:
+    if not tables and not file.split:
         return file
     assert folder is not None
+    if file.split and file.layout != "lines":
+        raise ConfigError(
+            f"{file.path}: --split takes plain text, but the layout is {file.layout}; leave out"
+            " --split, or give --layout lines"
+        )
     if file.layout != "lines":
         raise ConfigError(
             f"{tables[0]}: a table is read as lines, not as {file.layout}; leave out --layout"
@@ -197,17 +210,37 @@ def with_lines(file: TextFile, folder: Path | None) -> TextFile:
 
 
 def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
-    """Return a file of lines: the written column of a table, or any other file unchanged."""
-    if not is_table(part):
+    """Return a file of lines: a table's column or the sentences of a text, else the file itself."""
+    if not is_table(part) and not file.split:
         return part
     # The digest tells two columns of one table apart, and two tables of one name.
     identity = f"{part}\0{file.column}\0{file.language}"
+    if file.split:
+        identity += "\0split"
     digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
     path = folder / "tables" / f"{digest}-{name_of(part)}.txt"
     with atomic_write(path) as lines:
-        for text in read_column(part, column=file.column, language=file.language, bad=file.bad):
-            lines.write(f"{text}\n")
+        lines.writelines(f"{text}\n" for text in _sentences(part, file))
     return path
+
+
+def _sentences(part: PathLike, file: TextFile) -> Iterator[str]:
+    """Yield the texts of a table's column, or those of any file split into sentences."""
+    if is_table(part):
+        cells = read_column(part, column=file.column, language=file.language, bad=file.bad)
+        for text in cells:
+            if file.split:
+                yield from split_text(text.splitlines(), file.language)
+            else:
+                yield text
+        return
+    bad = file.bad or BadLines()
+    # Read twice: how wide a text was wrapped is known after its last line. Memory stays bounded.
+    first = read_text_lines([part], "lines", bad=bad)
+    width = max((len(line.text) for line in first), default=0)
+    texts = (line.text for line in read_text_lines([part], "lines", bad=bad))
+    for paragraph in paragraphs(texts, width):
+        yield from split_paragraph(paragraph, file.language)
 
 
 class Mined(NamedTuple):

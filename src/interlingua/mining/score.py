@@ -33,7 +33,7 @@ from interlingua.config import CheckedSettings
 from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs
+from interlingua.corpus.formats.bitext import IN_TWO_FILES, TextPair, guess_format, read_pairs
 from interlingua.corpus.formats.moses import moses_files
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
@@ -58,6 +58,7 @@ MIN_PAIRS_PER_NEIGHBOR = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
 _STANDARD_INPUT = "-"
 """Stands for it where a file is named."""
+_NOT_FROM_STANDARD_INPUT = ("opus", "gettext", "huggingface", "xlsx", "xliff", "qt", *IN_TWO_FILES)
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
@@ -430,6 +431,8 @@ def open_stream(
     target_language: str | None = None,
     *,
     columns: tuple[str, str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     bad: BadLines | None = None,
 ) -> Stream:
     """Open a bitext that is read once.
@@ -441,12 +444,14 @@ def open_stream(
         source_language: in any code.
         target_language: code of the target's language, or None.
         columns: of the texts in a table, see ``read_pairs``.
+        sheet: of a workbook.
+        header_row: row of a table with the names of the columns.
         bad: how to handle unreadable lines; by default the first one is an error.
 
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
     """
-    if path == _STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
+    if path == _STANDARD_INPUT and format in _NOT_FROM_STANDARD_INPUT:
         raise ConfigError(
             f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste"
             " a.de a.en | ..."
@@ -462,29 +467,53 @@ def open_stream(
         source_language=source_language,
         target_language=target_language,
         columns=columns,
+        sheet=sheet,
+        header_row=header_row,
         skipped=skipped,
         bad=bad,
     )
     # The first pair is read at once: it tells the languages, and an input that is empty or broken
     # fails before a model is at work.
-    try:
-        first = _first_pair(pairs, path, skipped, bad)
-    except BaseException as error:
-        # Entries that were left out may have begun a file, which is not to stay.
-        bad.__exit__(type(error), error, error.__traceback__)
-        raise
+    first = _first_pair_or_close(pairs, path, skipped, bad)
     languages = (first.source_language, first.target_language)
-    total = count_pairs(path, format, source_language, target_language, columns)
+    total = count_pairs(
+        path,
+        format,
+        source_language,
+        target_language,
+        columns=columns,
+        sheet=sheet,
+        header_row=header_row,
+    )
 
     def read_again() -> Stream:
         # Bad lines are noted by the stream that is written.
         silent = BadLines("skip" if bad.skips else "stop")
         return open_stream(
-            path, format, source_language, target_language, columns=columns, bad=silent
+            path,
+            format,
+            source_language,
+            target_language,
+            columns=columns,
+            sheet=sheet,
+            header_row=header_row,
+            bad=silent,
         )
 
     whole = itertools.chain([first], pairs)
     return Stream(whole, languages, total, skipped, bad, path, read_again)
+
+
+def _first_pair_or_close(
+    pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
+) -> TextPair:
+    """Return the first pair; if there is none, no file of bad lines stays."""
+    try:
+        return _first_pair(pairs, path, skipped, bad)
+    except BaseException as error:
+        # Entries that were left out may have begun a file, which is not to stay.
+        bad.__exit__(type(error), error, error.__traceback__)
+        raise
 
 
 def _first_pair(
@@ -558,7 +587,10 @@ def count_pairs(
     format: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
+    *,
     columns: tuple[str, str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> int | None:
     """Count the pairs of a file, which is fast compared with embedding them.
 
@@ -583,6 +615,8 @@ def count_pairs(
             source_language=source_language,
             target_language=target_language,
             columns=columns,
+            sheet=sheet,
+            header_row=header_row,
             bad=BadLines("skip"),
         )
         return sum(map(bool, pairs))

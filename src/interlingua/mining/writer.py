@@ -55,6 +55,7 @@ class PairRow(NamedTuple):
             texts to mine.
         measured: values of the checks, which are columns too.
         extra: columns that the input has besides.
+        findings: names of the checks with a value beyond their limits, rejecting or not.
     """
 
     pair: TextPair
@@ -63,6 +64,7 @@ class PairRow(NamedTuple):
     lines: tuple[int, int] = (-1, -1)
     measured: Mapping[str, float] = {}
     extra: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
 
     def extra_columns(self, format: str) -> tuple[str, ...]:
         """Return the columns of the input that a file of a format has after its own.
@@ -170,12 +172,19 @@ def write_rows(
         digits: writes a number as text.
     """
     if format not in WITH_COLUMNS:
-        pairs = (row.pair for row in rows)
+        pairs = map(_measured_pair, rows)
         write_pairs(pairs, str(path), format=format, languages=languages)
         return
     with open_rows(path, format=format, columns=columns, stdout=stdout, digits=digits) as write:
         for row in rows:
             write(row)
+
+
+def _measured_pair(row: PairRow) -> TextPair:
+    """Return the pair of a row, with its columns if its file takes them."""
+    if isinstance(row.pair, PairWithOrigin):
+        return row.pair.with_measures(row.columns)
+    return row.pair
 
 
 @contextlib.contextmanager
@@ -212,7 +221,7 @@ def open_rows(
             if path is not None:
                 file = stack.enter_context(open_text_writer(path))
             assert file is not None
-            write_cells = csv_writer(file) if format == "csv" else _tsv_writer(file)
+            write_cells = csv_writer(file) if format == "csv" else tsv_writer(file)
         if format == "jsonl":
             assert file is not None
             yield functools.partial(_write_line, file, own_columns, digits)
@@ -232,7 +241,7 @@ def _write_line(file: TextIO, columns: Sequence[str], digits: Digits, row: PairR
     file.write(format_row(row, "jsonl", columns, digits))
 
 
-def _tsv_writer(file: TextIO) -> WriteCells:
+def tsv_writer(file: TextIO) -> WriteCells:
     """Return what writes one row of cells as a line."""
 
     def write(cells: Sequence[CellValue]) -> None:

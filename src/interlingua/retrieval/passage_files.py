@@ -1,6 +1,7 @@
 """Passages to search in, out of files: lines of text, documents, tables, JSON, Parquet.
 
-A line of a text file is a passage, and so is a section of Markdown or HTML. A record is a row of a
+A line of a text file is a passage, and so is a section of a document (Markdown, HTML, Word,
+OpenDocument, EPUB, PDF, subtitles). A record is a row of a
 table (CSV, XLSX, TSV with a first row of names) or of Parquet, or an object of JSON Lines or of a
 JSON array. It has a ``text``, and may have an ``id``, a ``title`` and a ``language``; everything
 else in it is metadata, kept with the passage and usable in filters. All but documents are read as a
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple
 
 from interlingua.config.languages import resolve_code
 from interlingua.corpus.cleaning.language_evidence import LOOKED_AT, checked_language
+from interlingua.corpus.documents.kinds import has_sections
+from interlingua.corpus.documents.sections import joined_headings, read_sections
 from interlingua.corpus.formats.json_stream import is_json_array, json_array_items
 from interlingua.corpus.formats.monolingual import find_language, tell_words
 from interlingua.corpus.formats.sentence_table import is_table, table_records
@@ -28,7 +31,6 @@ from interlingua.corpus.formats.table_columns import (
     named_column,
     places_called,
 )
-from interlingua.corpus.segments.sections import is_document, joined_headings, read_sections
 from interlingua.encoder.texts import check_text, is_blank
 from interlingua.errors import ConfigError, DataError, MissingExtraError, count_of
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix, tab_rows
@@ -108,10 +110,10 @@ def read_passages(
 
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (an array), ``.csv``, ``.xlsx``, ``.parquet``,
-            ``.md`` or ``.html``, one passage per section, or text, one passage per line; all but
-            Parquet and XLSX also .gz, .xz, .zst.
+            a document of ``SECTION_SUFFIXES``, one passage per section, or text, one passage per
+            line; all but Parquet, XLSX and documents of binary kinds also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name
-            (``de.txt``), if any.
+            (``de.txt``), or else that a document declares, if any.
         name: of the file, which the ids of its passages begin with; by default without its folder.
         documents: a file of text is one passage.
         columns: of tables, Parquet and JSON.
@@ -146,7 +148,7 @@ def _passages(
     path: PathLike, name: str, code: str, documents: bool, columns: PassageColumns
 ) -> Iterator[Passage]:
     """Yield the passages of a file, those without a language in that of a code."""
-    is_sections = is_document(path)
+    is_sections = has_sections(path)
     records = None if is_sections else _records(path, columns.named())
     if records is None:
         if named := columns.named():
@@ -257,7 +259,7 @@ def _document_sections(path: PathLike, name: str, language: str) -> Iterator[Pas
             f"{name}:{offset}",
             bare,
             section.title,
-            language,
+            language or section.language,
             file=name,
             document=name,
             offset=offset,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.corpus.segments.sections import joined_headings
+from interlingua.corpus.documents.sections import joined_headings
 from interlingua.storage.json_text import parse_json
 
 WORDS_WEIGHT = 0.5

@@ -86,11 +86,16 @@ MARKUP = (
     (re.compile(rb"<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE), HTML),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
-        ContentKind("Qt Linguist's XML", "convert it to gettext: lconvert -i in.ts -o out.po"),
+        ContentKind(
+            "Qt Linguist's XML",
+            "call it .ts where pairs are read, or convert it: lconvert -i in.ts -o out.po",
+        ),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
-        ContentKind("XLIFF", "convert it to gettext: xliff2po in.xliff out.po"),
+        ContentKind(
+            "XLIFF", "call it .xliff where pairs are read, or convert it: xliff2po in.xliff out.po"
+        ),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE tmx[^>]*>\s*)?<tmx[\s>]"),

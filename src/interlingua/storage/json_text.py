@@ -15,7 +15,7 @@ from typing import Any
 
 from interlingua.errors import DataError
 from interlingua.storage.files import open_bytes, open_text
-from interlingua.storage.limits import read_document
+from interlingua.storage.limits import read_limited
 
 MAX_DIGITS = 300
 _MAX_DEPTH = 200
@@ -132,7 +132,7 @@ def read_json_text(path: str | os.PathLike[str]) -> str:
         UnicodeDecodeError: it is not UTF-8.
     """
     with open(path, "rb") as file:
-        return read_document(file, path).decode("utf-8")
+        return read_limited(file, path).decode("utf-8")
 
 
 def load_json(path: str | os.PathLike[str]) -> Any:
@@ -142,7 +142,7 @@ def load_json(path: str | os.PathLike[str]) -> Any:
         DataError: it is missing, too large or not JSON.
     """
     with open_bytes(path) as file:
-        content = read_document(file, path)
+        content = read_limited(file, path)
     try:
         return parse_json(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:

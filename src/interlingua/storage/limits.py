@@ -223,7 +223,7 @@ def guard_expansion(stream: IO[bytes], path: Any, packed_bytes: int) -> io.Buffe
     return io.BufferedReader(_ExpansionGuard(stream, path, packed_bytes), 1 << 17)
 
 
-def read_document(stream: IO[bytes], path: Any, limit: int | None = None) -> bytes:
+def read_limited(stream: IO[bytes], path: Any, limit: int | None = None) -> bytes:
     """Read the whole of a stream that is parsed at once.
 
     Args:

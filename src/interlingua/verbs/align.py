@@ -28,6 +28,7 @@ from interlingua.verbs.parts.input_checks import check_inputs
 from interlingua.verbs.parts.shared_options import (
     ColumnOptions,
     ModelOptions,
+    SplitOptions,
     as_path,
     output_option,
 )
@@ -80,7 +81,7 @@ class Links(RowList["Link"]):
 
 
 @dataclass(frozen=True)
-class AlignOptions(ModelOptions, ColumnOptions):
+class AlignOptions(ModelOptions, ColumnOptions, SplitOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
@@ -113,7 +114,8 @@ class AlignOptions(ModelOptions, ColumnOptions):
     )
     gold: PathLike | None = option(
         None,
-        "Right links, [0, 1]:[2] in every line; prints precision, recall and F1.",
+        "Right links, [0, 1]:[2] in every line, or a ladder of hunalign; prints precision, recall"
+        " and F1.",
         group=OUTPUT,
         kind=Path,
         reads="file",
@@ -134,12 +136,6 @@ class AlignOptions(ModelOptions, ColumnOptions):
         "Sentences on either side of the coarse path in which the fine one is searched.",
         group=SEARCH,
         unit="sentences",
-    )
-    # What the documents are.
-    split: bool = option(
-        False,
-        "The documents are plain text: split it into sentences, written to LINKS.source.txt.",
-        group=INPUT,
     )
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every block.", group=MODEL

@@ -41,7 +41,8 @@ class CalibrateOptions(TwoTextsOptions):
     )
     labels: PathLike | None = option(
         None,
-        "Mined pairs that someone has judged: 1 or 0 TAB source TAB target.",
+        "Mined pairs that someone has judged: a review sheet of score, or 1 or 0 TAB source TAB"
+        " target.",
         group=INPUT,
         kind=Path,
         reads="file",
@@ -136,12 +137,12 @@ def calibrate_texts(
     from interlingua.mining.calibration.calibrate import (
         KnownAnswers,
         learn_from_mining,
-        read_labels,
         read_probes,
     )
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.gold import read_gold
     from interlingua.mining.pipeline import with_lines
+    from interlingua.mining.review import read_labels
     from interlingua.mining.work_folder import at_work
 
     check_calibrate(options)

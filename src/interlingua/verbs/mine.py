@@ -248,9 +248,11 @@ def _check_plan(options: MineOptions) -> CheckPlan:
     else:
         drop = DEFAULT_CHECKS
     if options.laser:
-        refuse_unlike_laser(precision=options.precision, check=checks, drop=drop)
+        refuse_unlike_laser(
+            precision=options.precision, check=checks, drop=drop, glossary=options.glossary
+        )
         return CheckPlan((), {})
-    return CheckPlan.parse(checks, drop)
+    return CheckPlan.parse(checks, drop, as_path(options.glossary))
 
 
 def plan_mining(

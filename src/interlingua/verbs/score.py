@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
-from interlingua.config import Above
+from interlingua.config import Above, AtLeast
 from interlingua.config.options import (
     FILTERING,
     INPUT,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     import pandas
 
     from interlingua.corpus.formats.bad_lines import BadLines
+    from interlingua.corpus.formats.localization.bitext_folders import Bitexts
     from interlingua.encoder.protocol import Encode
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.filter import Filter
@@ -82,10 +83,12 @@ class ScoredStream:
     Attributes:
         pairs: the stream of them.
         lines: the report; complete when all pairs have been read.
+        failures: of several bitexts, one line for each that could not be read.
     """
 
     pairs: Iterator[ScoredPair] = field(default_factory=lambda: iter(()))
     lines: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[ScoredPair]:
         return self.pairs
@@ -112,12 +115,13 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
-        ".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is"
-        " standard input.",
+        ".tsv, .csv, .xlsx, .tmx, .xliff, .po ..., the prefix of Moses files or a.de,a.en; a"
+        " folder or 'lang/*.po'; - is standard input.",
         reads="pairs",
     )
     output: PathLike | None = output_option(
-        "File; its name decides the format; standard output by default."
+        "File; its name decides the format; of several bitexts also a folder; standard output by"
+        " default."
     )
     format: str | None = option(
         None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT
@@ -130,11 +134,20 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     )
     source_column: str | None = option(
         None,
-        "Column of the sources in .tsv, .csv, .xlsx or key in .jsonl: a name, or a number from 1.",
+        "Column of the sources in .tsv, .csv, .xlsx, .parquet or key in .jsonl: a name, or a number"
+        " from 1.",
         group=INPUT,
     )
     target_column: str | None = option(
         None, "Column of the targets; both are named or neither.", group=INPUT
+    )
+    sheet: str | None = option(
+        None, "Sheet of .xlsx, by its name or its number from 1; the first by default.", group=INPUT
+    )
+    header_row: Annotated[int, AtLeast(1)] | None = option(
+        None,
+        "Row of .tsv, .csv or .xlsx with the names of the columns, from 1; found by default.",
+        group=INPUT,
     )
     # How a pair is scored.
     k: defaults.NeighborCount = option(
@@ -188,6 +201,16 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
         group=OUTPUT,
         kind=Path,
     )
+    review: PathLike | None = option(
+        None,
+        "Sheet of pairs to judge, the worst first: .xlsx, .csv or .tsv; answered, it is for"
+        " --labels.",
+        group=OUTPUT,
+        kind=Path,
+    )
+    review_rows: Annotated[int, AtLeast(3)] = option(
+        300, "Pairs in the sheet of --review at most.", group=OUTPUT, unit="pairs"
+    )
     bad_lines: PathLike | None = option(
         None,
         "Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.",
@@ -208,7 +231,8 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     )
     labels: PathLike | None = option(
         None,
-        "With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.",
+        "With --learn: judged pairs of the bitext, the answered sheet of --review or 1 or 0 TAB"
+        " source TAB target.",
         group=INPUT,
         kind=Path,
         reads="file",
@@ -254,8 +278,11 @@ def run_score(
         DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
     """
     check_inputs(options)
-    check_bitext(options.bitext, options.input_format)
     check_packages_of_checks(options.checks, options.drop)
+    bitexts = _several(options)
+    if bitexts is not None:
+        return _score_several(options, bitexts, progress, stdout)
+    check_bitext(options.bitext, options.input_format)
     from interlingua.mining.calibration.calibrate import check_learning, learn_scores
     from interlingua.verbs.parts.sources import open_model
 
@@ -294,6 +321,60 @@ def run_score(
     return found
 
 
+def _several(options: ScoreOptions) -> Bitexts | None:
+    """Return the bitexts of a folder or a pattern; None if there is one."""
+    from interlingua.corpus.formats.localization.bitext_folders import several_bitexts
+
+    file = _file_of(options)
+    # A named format is that of one bitext, such as a folder of Hugging Face data.
+    if file is None or options.input_format is not None:
+        return None
+    return several_bitexts(file, options.source_language, options.target_language)
+
+
+def _score_several(
+    options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
+) -> ScoredStream:
+    """Score several bitexts; see ``parts.score_files``."""
+    from interlingua.verbs.parts.score_files import SeveralScores, write_all
+    from interlingua.verbs.parts.sources import open_model
+
+    result = ScoredStream()
+    # A calibration and kept vectors hold for one model; else there is no need to know which it is.
+    is_identified = options.calibration is not None or options.work is not None
+    several = SeveralScores(
+        options,
+        bitexts,
+        open_bitext=open_bitext,
+        open_model=lambda: open_model(options, identified=is_identified),
+        lines=result.lines,
+        failures=result.failures,
+    )
+    # All options are checked before the first file is opened.
+    if several.is_folder:
+        check_score(replace(options, bitext=(), output=None, format=None))
+        several.to_folder(
+            lambda one, stream, encode, model: write_scored(
+                one, stream, encode, model, stdout=None, progress=progress
+            )
+        )
+        return result
+    check_score(replace(options, bitext=()))
+    rows = several.rows(
+        lambda one, stream, encode, model, lines: _scored(
+            one, stream, encode, model, progress, lines
+        )
+    )
+    if options.output is not None or stdout is not None:
+        write_all(several, rows, stdout)
+        return result
+    result.pairs = (
+        ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
+        for row in in_line_limit(rows, options.max_line)
+    )
+    return result
+
+
 @contextlib.contextmanager
 def _keeping(options: ScoreOptions, encode: Encode, model: str) -> Iterator[Encode]:
     """Yield a function that embeds, and keeps the vectors if there is a work folder."""
@@ -316,10 +397,15 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     """
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.filter import REJECTED, SCORE_COLUMNS, output_format
+    from interlingua.mining.review import check_review
     from interlingua.mining.score import score_config
     from interlingua.mining.writer import check_columns, format_with_columns
+    from interlingua.verbs.parts.score_files import is_same_xliff
 
-    checks = CheckPlan.parse(join_names(options.checks), join_names(options.drop))
+    columns_of_checks = join_names(options.checks)
+    if options.review is not None and not columns_of_checks:
+        columns_of_checks = ",".join(defaults.REVIEWED)
+    checks = CheckPlan.parse(columns_of_checks, join_names(options.drop), as_path(options.glossary))
     options.check_cut()
     config = score_config(
         options.margin,
@@ -342,12 +428,18 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     needed = list(options.needs_calibration)
     if "probability" in (columns or ()):
         needed.append("probability")
+    if options.review is not None:
+        check_review(options.review)
+    if options.review is not None and options.learn is not None:
+        raise ConfigError("--learn writes no pairs, so there is no --review; leave out one of them")
     if options.calibration is None and needed:
         raise ConfigError(
             f"{needed[0]} needs --calibration; make one with interlingua score --learn"
         )
     # An output must not replace a file that is still to be read.
-    outputs = (options.output, options.rejected, _bad_lines(options).path)
+    outputs = [options.output, options.rejected, options.review, _bad_lines(options).path]
+    if is_same_xliff(file, options.input_format, options.output, options.format):
+        outputs[0] = None  # the file is read once more while its copy with scores is written
     keep_inputs(outputs, (file, options.calibration))
     if config.margin == "absolute" and "hub" in checks.columns:
         raise ConfigError(
@@ -395,6 +487,8 @@ def open_bitext(options: ScoreOptions) -> Stream:
         options.source_language,
         options.target_language,
         columns=columns,
+        sheet=options.sheet,
+        header_row=options.header_row,
         bad=_bad_lines(options),
     )
 
@@ -494,9 +588,11 @@ def _scored(
     lines: list[str],
 ) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
     """Open the scored pairs: their filter, and all rows; ``lines`` gets the report at the end."""
+    from interlingua.mining.review import ReviewSampler, write_review
     from interlingua.mining.score import scored_rows
 
     config, checks = check_score(options)
+    sheet: list[str] = []
     with (
         _keeping(options, encode, model) as keeping,
         scored_rows(
@@ -509,9 +605,15 @@ def _scored(
             model=model,
             progress=progress,
             lines=lines,
-        ) as found,
+        ) as (kept, rows),
     ):
-        yield found
+        if options.review is None:
+            yield kept, rows
+        else:
+            sampler = ReviewSampler(options.review_rows)
+            yield kept, sampler.noted(rows)
+            sheet = write_review(options.review, sampler, kept.checker, _file_of(options))
+    lines += sheet
 
 
 score = function_of(ScoreOptions, run_score, "score")

@@ -8,7 +8,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.data.pairs import pair_sets
 from interlingua.evaluation.data.similarity import SimilarityFile, read_scored_pairs
 from interlingua.evaluation.validation import similarity_evaluator
-from interlingua.mining.calibration.calibrate import read_labels
+from interlingua.mining.review import read_labels
 from tests.corpus.conftest import write
 
 ENGLISH = ("eng_Latn", "eng_Latn")

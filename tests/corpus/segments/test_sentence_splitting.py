@@ -1,10 +1,26 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.segments.sentence_splitting import paragraphs, split_paragraph, split_text
+from interlingua.corpus.segments.sentence_splitting import (
+    paragraphs,
+    split,
+    split_paragraph,
+    split_text,
+)
+
+CASES = [
+    line.split("\t")
+    for line in (Path(__file__).parent / "splitting_cases.tsv")
+    .read_text(encoding="utf-8")
+    .splitlines()[1:]
+]
+"""A language, what the case is about, and a text with ‖ before each sentence but the first."""
+WRONG = {"kaz plain"}
+"""Cases that rules have wrong: a year's abbreviation before the name of a city."""
 
 
 @pytest.mark.parametrize(
@@ -39,6 +55,48 @@ from interlingua.corpus.segments.sentence_splitting import paragraphs, split_par
 )
 def test_sentences_joined_by_a_space_are_found_again(language, sentences):
     assert split_paragraph(" ".join(sentences), language) == sentences
+
+
+def without_spaces(sentences):
+    return ["".join(sentence.split()) for sentence in sentences]
+
+
+@pytest.mark.parametrize(
+    ("language", "kind", "text"),
+    [
+        pytest.param(*case, id=f"{case[0]} {case[1]} {number}")
+        for number, case in enumerate(CASES)
+        if f"{case[0]} {case[1]}" not in WRONG
+    ],
+)
+def test_a_text_is_split_as_a_reader_would(language, kind, text):
+    text = text.replace(r"\n", "\n")
+    found = split(text.replace("‖", ""), language)
+    assert without_spaces(found) == without_spaces(text.split("‖"))
+
+
+def test_the_cases_are_many_and_few_are_left_wrong():
+    assert len(CASES) >= 130
+    assert len({case[0] for case in CASES}) >= 25
+    assert len(WRONG) < 0.05 * len(CASES)
+
+
+def test_lines_of_a_list_are_not_joined_but_wrapped_dashes_and_numbers_are():
+    text = "Er kam am Abend an und blieb dort bis zum\n3. Oktober, und dann ging er heim."
+    assert split(text, "de") == [text.replace("\n", " ")]
+    text = "The old man came home late in the evening\n- as always - and went to bed at once."
+    assert split(text, "en") == [text.replace("\n", " ")]
+
+
+def test_short_lines_that_begin_with_capitals_are_not_joined():
+    assert split("Good morning\nGood night\nSee you") == ["Good morning", "Good night", "See you"]
+
+
+def test_nothing_is_lost():
+    texts = [case[2].replace(r"\n", "\n").replace("‖", "") for case in CASES]
+    for text in texts:
+        for language in ("en", "de", "zh", "th", "bo"):
+            assert "".join(without_spaces(split(text, language))) == "".join(text.split())
 
 
 def test_chinese_needs_no_space():
@@ -101,3 +159,31 @@ def test_the_time_is_linear_in_a_text_of_marks(unit):
     started = time.process_time()
     split_text((unit * 50_000).splitlines())
     assert time.process_time() - started < 3  # 0.3 s at most; minutes where it is quadratic
+
+
+HOSTILE = [
+    *UNITS,
+    *["z. B. ", '"', "“ ", " ", "\u00a0", ".» ", ". »", ".[1]", "」と", "。”说"],
+    *["ครับ ", "།", "- a\n"],
+]
+
+
+def seconds_of(text, language):
+    lines = text.splitlines()
+    best = 1e9
+    for _ in range(2):
+        started = time.process_time()
+        split_text(lines, language)
+        best = min(best, time.process_time() - started)
+    return best
+
+
+@pytest.mark.parametrize("language", ["eng", "zho", "tha"])
+def test_twice_the_text_takes_at_most_about_twice_the_time(language):
+    slow = []
+    for unit in HOSTILE:
+        text = unit * (20_000 // len(unit))
+        # Four times where it is quadratic.
+        if seconds_of(text * 2, language) > 3 * seconds_of(text, language) + 0.02:
+            slow.append(unit)
+    assert slow == []

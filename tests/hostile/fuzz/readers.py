@@ -197,6 +197,12 @@ READERS: dict[str, Reader] = {
     "xlsx": Reader(".xlsx", read_some_pairs, [bitexts.workbook()]),
     "jsonl": Reader(".jsonl", read_some_pairs, [bitexts.row(), *of_suffix(".jsonl")]),
     "tmx": Reader(".tmx", read_some_pairs, [bitexts.tmx(), *of_suffix(".tmx")]),
+    "xliff": Reader(
+        ".xlf",
+        read_some_pairs,
+        [bitexts.xliff(), bitexts.XLIFF_2.encode(), *of_suffix(".xlf"), *of_suffix(".xliff")],
+    ),
+    "qt": Reader(".ts", read_some_pairs, [bitexts.QT.encode(), *of_suffix(".ts")]),
     "po": Reader(".po", read_some_pairs, [bitexts.po(), *of_suffix(".po")]),
     "mo": Reader(
         ".mo", read_some_pairs, [bitexts.mo([(0, 44), (3, 44)], b"one"), *of_suffix(".mo")]

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibration.calibrate import read_labels, report
+from interlingua.mining.calibration.calibrate import report
 from interlingua.mining.calibration.calibration import (
     expected_cuts,
     fit_calibration,
     load_calibration,
 )
+from interlingua.mining.review import read_labels
 from tests.jobs import calibrated
 from tests.mining import two_sides
 from tests.mining.curves import calibration
@@ -136,7 +137,7 @@ def test_judged_pairs(folder, tmp_path):
 
 
 def test_files_of_judged_pairs(tmp_path):
-    assert read_labels(write_lines(tmp_path / "l", ["1\ta\tb", "0\tc\td"])) == {
+    assert read_labels(write_lines(tmp_path / "l", ["1\ta\tb", "0\tc\td"])).answers == {
         ("a", "b"): True,
         ("c", "d"): False,
     }

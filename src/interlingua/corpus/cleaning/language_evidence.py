@@ -175,7 +175,7 @@ def _contradiction(code: str, script: str, option: str, spoken: Language | None)
     """Return the error's text: which script was expected and found, and what to pass."""
     language = resolve_language(code)
     named = getattr(code, "name", code)
-    other = spoken or _usual_language(script)
+    other = spoken or usual_language(script)
     same = f"{language.iso3}_{script} if it is {language.name} in that script"
     if script in ("Hani", "Kana"):  # no code has these for its script
         same = ""
@@ -190,7 +190,7 @@ def _contradiction(code: str, script: str, option: str, spoken: Language | None)
     )
 
 
-def _usual_language(script: str) -> Language | None:
+def usual_language(script: str) -> Language | None:
     """Return the language that a script is mostly used for; None if there are several."""
     if script in USUAL_LANGUAGE:
         return resolve_language(USUAL_LANGUAGE[script])

@@ -205,6 +205,26 @@ def is_contradicted(texts: Iterable[str], code: str) -> bool:
     return best >= CLEAR_SHARE and shares.get(language.code, 0.0) < LEAST_OF_BEST / 2 * best
 
 
+def likely_latin_language(texts: Iterable[str]) -> str | None:
+    """Return the language with most of its frequent words in texts in Latin script.
+
+    None if no language has enough of them.
+    """
+    shares, _ = _word_shares(list(islice(texts, _LOOKED_AT)), "")
+    best = max(shares, key=lambda code: shares[code], default=None)
+    if best is None or shares[best] < WORD_SHARE:
+        return None
+    return best
+
+
+def word_shares_by_language(text: str) -> dict[str, float]:
+    """Return the share of a text's words that are frequent ones, by language in Latin script.
+
+    Empty if there are too few words.
+    """
+    return _word_shares([text], "")[0]
+
+
 def _script_share(texts: Sequence[str], code: str) -> float:
     """Return the share of the letters in the script of a language."""
     import numpy as np

@@ -18,12 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, cast
 
 from interlingua.config import languages, registry
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.storage.files import COMPRESSIONS, PathLike, Spool, check_content, stem_and_suffix
+from interlingua.storage.files import (
+    COMPRESSIONS,
+    PathLike,
+    Spool,
+    check_content,
+    stem_and_suffix,
+)
 
 log = logging.getLogger("interlingua")
 FORMAT_OF_SUFFIX = {
@@ -36,14 +43,30 @@ FORMAT_OF_SUFFIX = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
     ".tmx": "tmx",
+    ".xlf": "xliff",
+    ".xliff": "xliff",
+    ".sdlxliff": "xliff",
+    ".mqxliff": "xliff",
+    ".strings": "catalog",
+    ".arb": "catalog",
+    ".srt": "subtitles",
+    ".vtt": "subtitles",
+    ".ass": "subtitles",
+    ".ssa": "subtitles",
     ".po": "gettext",
     ".mo": "gettext",
     ".zip": "opus",
     ".parquet": "huggingface",
     ".arrow": "huggingface",
 }
-_WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
+SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
+_WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
 """Formats of which columns, or keys, may be named."""
+_WITH_ROWS = ("tsv", "csv", "xlsx")
+"""Formats of which the row that names the columns may be given."""
+IN_TWO_FILES = ("moses", "subtitles", "catalog")
+"""Formats of which two files, with a comma or by what their names share, are a bitext."""
+READ_ONLY = ("subtitles", "catalog", "qt")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 """Months and days of the week, of which some are also codes of languages."""
@@ -76,6 +99,16 @@ class ChosenColumns(NamedTuple):
     target: str
 
 
+class TableChoice(NamedTuple):
+    """What the user says of a table, and None for what is to be found."""
+
+    columns: ChosenColumns | None = None
+    sheet: str | None = None
+    """Name of a workbook's sheet, or its number from 1."""
+    header_row: int | None = None
+    """Number of the row with the names of the columns, from 1."""
+
+
 class PairWithOrigin(TextPair):
     """A pair with what it was read from, which a writer of the same format keeps.
 
@@ -83,12 +116,22 @@ class PairWithOrigin(TextPair):
     """
 
     origin: Any
+    whole_file: str | None = None
+    """Format in which a pair is written into a copy of its whole file, rejected or not."""
+    measures: Mapping[str, Any] = MappingProxyType({})
+    """Values that were measured for the pair, by name: probability, cosine, reasons ..."""
 
     @classmethod
     def of(cls, pair: TextPair, origin: Any) -> Self:
         """Return the pair with its origin."""
         found = cls(*pair)
         found.origin = origin
+        return found
+
+    def with_measures(self, measures: Mapping[str, Any]) -> Self:
+        """Return the pair with values that were measured for it."""
+        found = self.of(self, self.origin)
+        found.measures = measures
         return found
 
     @property
@@ -173,6 +216,8 @@ def read_pairs(
     source_language: str | None = None,
     target_language: str | None = None,
     columns: Sequence[str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     skipped: Counter[str] | None = None,
     bad: BadLines | None = None,
 ) -> Iterator[TextPair]:
@@ -187,6 +232,8 @@ def read_pairs(
             file's content or its name (``news.de-en.tsv``) when not given.
         target_language: code of the target's language, or None.
         columns: of the source and the target in a table or in JSON, by name or by number from 1.
+        sheet: of a workbook, by name or by number from 1; the first by default.
+        header_row: number of the row that names the columns of a table; found by default.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
             ...).
         bad: what becomes of lines that can't be read, and of what stands before the damage in a
@@ -197,21 +244,56 @@ def read_pairs(
             languages are unknown.
     """
     if isinstance(path, tuple):
-        format = format or "moses"
         path = ",".join(os.fspath(side) for side in path)
+        format = format or _format_of_two_files(path) or "moses"
     path = os.fspath(path)
     source = resolved_code(source_language)
     target = resolved_code(target_language)
-    if skipped is None:  # an empty counter of the caller's is one to count in
-        skipped = Counter()
     is_reported = bad is not None
     bad = bad or BadLines()
-    reader = _format(format or guess_format(path), columns)
-    pairs = reader.read(path, source, target, skipped, bad)
-    pairs = _until_damage(pairs, path, skipped, bad)
+    pairs = read_pairs_as_named(
+        path,
+        bad,
+        format=format,
+        languages=(source, target),
+        columns=columns,
+        sheet=sheet,
+        header_row=header_row,
+        skipped=skipped,
+    )
     if not is_reported:
         pairs = _with_warnings(pairs, path, bad)
     return _in_checked_languages(pairs, path, (source is not None, target is not None))
+
+
+def read_pairs_as_named(
+    path: str,
+    bad: BadLines,
+    *,
+    format: str | None = None,
+    languages: tuple[str | None, str | None] = (None, None),
+    columns: Sequence[str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[TextPair]:
+    """Stream the pairs of a bitext without a look at their languages; see ``read_pairs``.
+
+    Args:
+        path: a file, a prefix, or two files with a comma.
+        bad: how to handle unreadable lines.
+        format: by its name if it is not given.
+        languages: codes of source and target, if they are known.
+        columns: of the source and the target.
+        sheet: of a workbook.
+        header_row: row of a table with the names of the columns.
+        skipped: counts what the reader leaves out.
+    """
+    if skipped is None:  # an empty counter of the caller's is one to count in
+        skipped = Counter()
+    name = format or guess_format(path)
+    reader = _format(name, _table_choice(name, columns, sheet, header_row))
+    return _until_damage(reader.read(path, *languages, skipped, bad), path, skipped, bad)
 
 
 def write_pairs(
@@ -259,6 +341,8 @@ def guess_format(path: PathLike) -> str:
     if name.startswith("hf:") or Path(name).is_dir():
         return "huggingface"
     suffix = stem_and_suffix(name)[1]
+    if (special := _format_by_content(name, suffix)) is not None:
+        return special
     if _are_two_files(name):
         return "moses"
     if suffix in FORMAT_OF_SUFFIX:
@@ -267,7 +351,8 @@ def guess_format(path: PathLike) -> str:
     if suffix and suffix[1:] in installed:
         return suffix[1:]
     if not suffix or "," in name:
-        return "moses"
+        is_moses = bool(_languages_behind(name)) or not _languages_behind(name, SUBTITLE_SUFFIXES)
+        return ("subtitles", "moses")[is_moses]
     check_content(name)  # .ts is also Qt's, and of .docx or .html the remedy is another
     # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
     if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
@@ -278,6 +363,30 @@ def guess_format(path: PathLike) -> str:
         " Moses files their prefix, such as news.de-en",
         path=path,
     )
+
+
+def _format_by_content(name: str, suffix: str) -> str | None:
+    """Return the format of a file with a suffix that several formats have, or of two files."""
+    if _are_two_files(name):
+        return _format_of_two_files(name)
+    candidate = {".json": "catalog", ".xml": "catalog", ".ts": "qt"}.get(suffix)
+    if candidate is None or not Path(name).is_file():
+        return None
+    # The class decides, as only it knows the beginnings of its files.
+    if cast(Any, registry.resolve_name(registry.FORMATS, candidate)).is_format_of(name):
+        return candidate
+    return None
+
+
+def _format_of_two_files(name: str) -> str | None:
+    """Return the format of two files with a comma, if it is not that of Moses."""
+    suffix = stem_and_suffix(name.partition(",")[0].strip())[1]
+    if suffix in (".json", ".xml"):
+        return "catalog"
+    found = FORMAT_OF_SUFFIX.get(suffix)
+    if found in IN_TWO_FILES:
+        return found
+    return None
 
 
 def languages_from_name(path: PathLike) -> tuple[str, str] | None:
@@ -398,6 +507,8 @@ def requested_pair(pair: TextPair, source: str | None, target: str | None) -> Te
 
     None if it is of other languages or regions than those requested.
     """
+    if source is None and target is None:
+        return pair
     for found in (pair, pair.swapped()):
         if languages.accepts(source, found.source_language) and languages.accepts(
             target, found.target_language
@@ -467,12 +578,13 @@ def _joint_type(so_far: type, value: Any) -> type:
 
 
 def is_moses_name(path: PathLike) -> bool:
-    """Return whether files of a Moses bitext are there.
+    """Return whether two files of a bitext are there, as Moses has them or subtitles.
 
     Both files, named with a comma, or those that begin with the name.
     """
     name = os.fspath(path)
-    return _are_two_files(name) or len(_languages_behind(name)) > 1
+    behind = (_languages_behind(name, suffixes) for suffixes in (("",), SUBTITLE_SUFFIXES))
+    return _are_two_files(name) or any(len(codes) > 1 for codes in behind)
 
 
 def _are_two_files(name: str) -> bool:
@@ -480,12 +592,13 @@ def _are_two_files(name: str) -> bool:
     return bool(comma) and Path(first.strip()).is_file() and Path(second.strip()).is_file()
 
 
-def _languages_behind(name: str) -> set[str]:
-    """Return the languages of the files named by that name and the suffix of a language."""
+def _languages_behind(name: str, suffixes: Sequence[str] = ("",)) -> set[str]:
+    """Return the languages of the files named by that name, a language and one of the suffixes."""
     prefix = Path(name).name
     files = [file for file in Path(name).parent.glob(f"{glob.escape(prefix)}.*") if file.is_file()]
     endings = [uncompressed_name(file.name).removeprefix(f"{prefix}.") for file in files]
-    codes = map(_code_in_name, endings)
+    parts = [own.removesuffix(end) for own in endings for end in suffixes if own.endswith(end)]
+    codes = map(_code_in_name, parts)
     return {code for code in codes if code is not None}
 
 
@@ -534,6 +647,7 @@ def _in_checked_languages(
         check_words,
         checked_language,
     )
+    from interlingua.corpus.inspection.faults import warn_of_first
 
     # What is wrong further on is raised in its turn, after the pairs before it.
     first: list[TextPair] = []
@@ -544,6 +658,7 @@ def _in_checked_languages(
         failure = error
     codes = {pair[2:4] for pair in first}
     checked = []
+    warn_of_first([pair[:2] for pair in first], path)
     if len(codes) == 1:
         for side, option in enumerate(("--source-language", "--target-language")):
             texts = _texts_of(side, first, pairs)
@@ -585,22 +700,39 @@ def _renamed(
         yield pair
 
 
-def _format(name: str, columns: Sequence[str] | None = None) -> PairFormat:
-    """Return a format by its name.
+def _table_choice(
+    name: str, columns: Sequence[str] | None, sheet: str | None, header_row: int | None
+) -> TableChoice | None:
+    """Return what the user chooses of a table, or None.
 
     Raises:
-        ConfigError: columns are named of a format that has none.
+        ConfigError: a format has no columns, sheets or rows, and one is named.
     """
-    found: Any = registry.resolve_name(registry.FORMATS, name)
-    if columns is None:
-        return cast(PairFormat, found())
-    if name not in _WITH_COLUMNS:
-        raise ConfigError(
-            f"columns {' and '.join(columns)} are named, and the format {name} has none; drop them"
-        )
-    if len(columns) != 2:
+    named = columns and f"columns {' and '.join(columns)} are named"
+    choices = (
+        (named, _WITH_COLUMNS, "none"),
+        (sheet and f"the sheet {sheet!r} is named", ("xlsx",), "no sheets"),
+        (header_row and f"the header row {header_row} is given", _WITH_ROWS, "no such rows"),
+    )
+    for what, formats, has in choices:
+        if what and name not in formats:
+            raise ConfigError(f"{what}, and the format {name} has {has}; drop it")
+    if columns is not None and len(columns) != 2:
         raise ConfigError(f"columns {' and '.join(columns)}: name that of the source and target")
-    return cast(PairFormat, found(ChosenColumns(*columns)))
+    if columns is None and sheet is None and header_row is None:
+        return None
+    chosen = None
+    if columns is not None:
+        chosen = ChosenColumns(*columns)
+    return TableChoice(chosen, sheet, header_row)
+
+
+def _format(name: str, choice: TableChoice | None = None) -> PairFormat:
+    """Return a format by its name."""
+    found: Any = registry.resolve_name(registry.FORMATS, name)
+    if choice is None:
+        return cast(PairFormat, found())
+    return cast(PairFormat, found(choice))
 
 
 @lru_cache(maxsize=4096)

@@ -36,7 +36,7 @@ from interlingua.corpus.formats.bitext import (
 from interlingua.corpus.formats.charsets import decoded, is_decoded, known_charset
 from interlingua.errors import DataError, import_extra
 from interlingua.storage.files import atomic_write, open_bytes, open_text_writer
-from interlingua.storage.limits import read_document
+from interlingua.storage.limits import read_limited
 
 MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -134,7 +134,7 @@ class Gettext:
     ) -> Iterator[TextPair]:
         """Read one catalogue."""
         with open_bytes(path) as file:
-            content = read_document(file, path, MAX_CATALOGUE_BYTES)
+            content = read_limited(file, path, MAX_CATALOGUE_BYTES)
         if uncompressed_name(path).lower().endswith(".mo"):
             header, messages = _read_mo(content, path)
         else:

@@ -157,8 +157,7 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
             if len(archive.infolist()) > MAX_MEMBERS:
                 raise DataError(
                     f"{count_of(len(archive.infolist()), 'members')}, more than {MAX_MEMBERS:,};"
-                    " take the two"
-                    " files out of it yourself",
+                    " take the files out of it yourself",
                     path=path,
                 )
             yield archive

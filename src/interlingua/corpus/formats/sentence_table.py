@@ -1,6 +1,7 @@
 """Sentences out of one column of a table, for what takes plain text.
 
-A table is CSV or the first sheet of an Excel workbook. The first row names the columns. The
+A table is CSV, the first sheet of an Excel workbook, or subtitles, of which the columns are text,
+start and end. The first row names the columns. The
 sentence of row i below it is sentence i, also where its cell is empty, so that what is computed
 from the sentences can be put back into the table.
 """
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from interlingua.config import languages
 from interlingua.corpus.formats import workbook
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.bitext import one_line, resolved_code
+from interlingua.corpus.formats.bitext import SUBTITLE_SUFFIXES, one_line, resolved_code
 from interlingua.corpus.formats.spreadsheet import csv_rows
 from interlingua.corpus.formats.table_columns import (
     SHOWN,
@@ -24,7 +25,7 @@ from interlingua.corpus.formats.table_columns import (
 from interlingua.errors import ConfigError, DataError
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
-SUFFIXES = (".csv", ".xlsx", ".xlsm")
+SUFFIXES = (".csv", ".xlsx", ".xlsm", *SUBTITLE_SUFFIXES)
 _NAMES = ("text", "sentence", "sentences", "texts")
 """Columns that are taken where none is named, in this order."""
 
@@ -162,6 +163,9 @@ def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
         with open_text(path, errors=bad.errors) as lines:
             yield from (row for row in csv_rows(lines, str(path), bad) if row[1])
         return
+    if stem_and_suffix(path)[1] in SUBTITLE_SUFFIXES:
+        yield from _rows_of_cues(path, bad)
+        return
     # Empty rows are held back until a row follows that is not: sheets often end in formatted ones.
     empty: list[tuple[int, list[str]]] = []
     for row in workbook.read_rows(str(path)):
@@ -171,3 +175,14 @@ def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
         yield from empty
         empty.clear()
         yield row
+
+
+def _rows_of_cues(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of speakers in subtitles, below the names of the columns."""
+    from interlingua.corpus.formats.localization.subtitle_pairs import cue_time
+    from interlingua.corpus.formats.localization.subtitles import read_cues
+
+    yield 0, ["text", "start", "end"]
+    for cue in read_cues(path, bad=bad):
+        for text in cue.speeches:
+            yield cue.line, [text, cue_time(cue.start), cue_time(cue.end)]

@@ -1,4 +1,4 @@
-"""The first sheet of an Excel workbook (XLSX): its rows of texts, and a writer.
+"""A sheet of an Excel workbook (XLSX), the first by default: its rows of texts, and a writer.
 
 The extra ``xlsx``.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
+import unicodedata
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlingua.errors import DataError, InterlinguaError, import_extra
 from interlingua.storage.files import PathLike, atomic_write, open_raw
@@ -26,15 +27,36 @@ MAX_COLUMNS = 100
 _MAX_CHARACTERS = 32_767
 """Maximum number of characters of Excel's cells."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+FORMULA_SIGNS = ("=", "+", "-", "@")
+"""First characters by which spreadsheets recognize a formula."""
 
 
-def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
+class SheetForm(NamedTuple):
+    """How a sheet that people fill in looks: wrapped texts below a frozen header with filters.
+
+    Attributes:
+        widths: of the columns, in characters.
+        choices: number of a column, from 0 -> the values that its cells may have.
+    """
+
+    widths: Sequence[int]
+    choices: dict[int, Sequence[str]]
+
+
+def read_rows(
+    path: str, *, sheet: str | None = None, first_row: int = 1
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows, except empty ones before the first, with their numbers.
 
     Shorter rows are filled with empty cells.
 
+    Args:
+        path: of the workbook.
+        sheet: its name, or its number from 1.
+        first_row: number of the first row that is read, from 1.
+
     Raises:
-        DataError: it is not a workbook, or grows too large.
+        DataError: it is not a workbook, grows too large, or has no such sheet.
         MissingExtraError: openpyxl is not installed.
     """
     library = _openpyxl()
@@ -44,11 +66,12 @@ def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of styles and the like, which are not read
                 # As values, not formulas, and without holding the sheet in memory.
-                sheet = library.load_workbook(file, read_only=True, data_only=True).worksheets[0]
-            sheet.reset_dimensions()  # which some programs write wrong
-            rows = sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True)
+                book = library.load_workbook(file, read_only=True, data_only=True)
+            chosen = _sheet_of(book, sheet, path)
+            chosen.reset_dimensions()  # which some programs write wrong
+            rows = chosen.iter_rows(max_col=MAX_COLUMNS, min_row=first_row, values_only=True)
             width = 0  # of the first row that is not empty
-            for number, cells in enumerate(rows, 1):
+            for number, cells in enumerate(rows, first_row):
                 if number > MAX_ROWS:
                     raise DataError(f"has more than {MAX_ROWS:,} rows; save it as .csv", path=path)
                 texts = [_text_of(cell) for cell in cells]
@@ -64,6 +87,27 @@ def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
             reason = " ".join(str(error).split())[:100]
             message = f"can't be read as an Excel workbook ({reason}); save it again as .xlsx"
             raise DataError(message, path=path) from error
+
+
+def _sheet_of(book: Any, name: str | None, path: str) -> Any:
+    """Return a sheet by its name, else by its number.
+
+    Raises:
+        DataError: there is no such sheet.
+    """
+    sheets = book.worksheets
+    for sheet in sheets:
+        if name is not None and sheet.title.strip().casefold() == name.strip().casefold():
+            return sheet
+    number = 0
+    if name is None:
+        number = 1
+    elif name.isascii() and name.isdecimal() and len(name) < 10:
+        number = int(name)
+    if not 1 <= number <= len(sheets):
+        shown = ", ".join(sheet.title[:40] for sheet in sheets[:10])
+        raise DataError(f"no sheet is called {name!r}; there are: {shown}", path=path)
+    return sheets[number - 1]
 
 
 def _refuse_bomb(file: Any, path: str) -> None:
@@ -87,8 +131,12 @@ def _text_of(cell: Any) -> str:
 
 
 @contextlib.contextmanager
-def open_writer(path: PathLike) -> Iterator[WriteCells]:
+def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[WriteCells]:
     """Return a function that writes one row; the file appears when it is complete.
+
+    Args:
+        path: of the file.
+        form: how the sheet looks; the first row is its header. None = as Excel's empty sheet.
 
     Raises:
         DataError: a text or the number of rows is beyond what Excel holds.
@@ -99,6 +147,11 @@ def open_writer(path: PathLike) -> Iterator[WriteCells]:
     workbook = library.Workbook(write_only=True)
     sheet = workbook.create_sheet("pairs")
     rows = 0
+    if form is not None:
+        # Only what precedes the rows in the file; the filter follows them.
+        sheet.freeze_panes = "A2"
+        for number, width in enumerate(form.widths):
+            sheet.column_dimensions[_letter(number)].width = width
 
     def write(cells: Sequence[CellValue]) -> None:
         nonlocal rows
@@ -112,6 +165,10 @@ def open_writer(path: PathLike) -> Iterator[WriteCells]:
             cell = write_only_cell(sheet, _in_xlsx(value, path))
             if isinstance(value, str):
                 cell.data_type = "s"  # a text that begins with = is not a formula
+                # Not even after someone has edited the cell.
+                cell.quotePrefix = value.startswith(FORMULA_SIGNS)
+            if form is not None:
+                _style(cell, value, is_header=rows == 1)
             made.append(cell)
         sheet.append(made)
 
@@ -121,7 +178,48 @@ def open_writer(path: PathLike) -> Iterator[WriteCells]:
         except BaseException:
             sheet.close()  # else its temporary file stays open
             raise
+        if form is not None:
+            _add_choices(sheet, form, rows)
         workbook.save(file)
+
+
+def _letter(column: int) -> str:
+    letter: str = importlib.import_module("openpyxl.utils").get_column_letter(column + 1)
+    return letter
+
+
+def _style(cell: Any, value: CellValue, *, is_header: bool) -> None:
+    """Wrap a cell's text, align text of Arabic or Hebrew letters to the right."""
+    styles = importlib.import_module("openpyxl.styles")
+    direction: dict[str, Any] = {}
+    if isinstance(value, str) and is_right_to_left(value):
+        direction = {"horizontal": "right", "readingOrder": 2}
+    cell.alignment = styles.Alignment(wrap_text=True, vertical="top", **direction)
+    if is_header:
+        cell.font = styles.Font(bold=True)
+
+
+def _add_choices(sheet: Any, form: SheetForm, rows: int) -> None:
+    """Add the filters of the header and the lists of values below it."""
+    validation = importlib.import_module("openpyxl.worksheet.datavalidation").DataValidation
+    sheet.auto_filter.ref = f"A1:{_letter(len(form.widths) - 1)}{max(rows, 1)}"
+    for column, values in form.choices.items():
+        choice = validation(type="list", formula1=f'"{",".join(values)}"', allow_blank=True)
+        # A list is offered and not forced: any word that the reader knows may be typed.
+        choice.showErrorMessage = False
+        choice.add(f"{_letter(column)}2:{_letter(column)}{max(rows, 2)}")
+        sheet.data_validations.append(choice)
+
+
+def is_right_to_left(text: str) -> bool:
+    """Return whether the first letter of a text is of a script written from right to left."""
+    for character in text:
+        direction = unicodedata.bidirectional(character)
+        if direction in ("R", "AL"):
+            return True
+        if direction == "L":
+            return False
+    return False
 
 
 def _in_xlsx(value: CellValue, path: PathLike) -> CellValue:

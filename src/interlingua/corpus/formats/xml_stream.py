@@ -27,9 +27,14 @@ from interlingua.storage.limits import refuse_long
 BLOCK_BYTES = 1 << 16
 _MAX_DEPTH = 100
 """Elements in elements."""
+MAX_TREE_DEPTH = 250
+"""Elements in elements of a document."""
+_HEAD_BYTES = 4096
+_ENTITIES = re.compile(rb"<!ENTITY")
 CONTROL_CHARACTERS = "character that XML forbids"
 _DECLARED = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _DECLARATION = re.compile(r"^\ufeff?\s*<\?xml.*?\?>", re.DOTALL)
+_PREFIX = re.compile(r"\s(xmlns:[\w.-]+)\s*=\s*(\"[^\"<]*\"|'[^'<]*')")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]{1,8})|([0-9]{1,10}));")
 Rejected = Callable[[DataError, str], None]
@@ -38,7 +43,7 @@ Rejected = Callable[[DataError, str], None]
 
 def xml_events(
     path: PathLike,
-    entry: str,
+    entry: str | tuple[str, ...],
     *,
     rejected: Rejected | None = None,
     skipped: Counter[str] | None = None,
@@ -49,8 +54,9 @@ def xml_events(
 
     Args:
         path: the file, plain or compressed.
-        entry: tag of the elements that the file is a list of; an element is emptied after its end
-            was yielded, and none may be longer than a line of text.
+        entry: tag of the elements that the file is a list of, or several; what is between an
+            element and the next one is removed from memory, and no element may be longer than a
+            line of text.
         rejected: receives the unreadable entries; by default the first one is an error.
         skipped: counts the characters that XML forbids.
 
@@ -58,21 +64,92 @@ def xml_events(
         DataError: it is not well-formed XML, has an encoding that is not known, is
             nested too deeply, or an entry is too long.
     """
+    for _, events in xml_pieces(path, entry, rejected=rejected, skipped=skipped):
+        yield from events
+
+
+def xml_pieces(
+    path: PathLike,
+    entry: str | tuple[str, ...],
+    *,
+    rejected: Rejected | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[tuple[bytes, list[tuple[str, Element]]]]:
+    """Yield the pieces of a file with their events, for a writer that keeps all other bytes.
+
+    The pieces together are the file's bytes; those of UTF-16 are UTF-8, without a mark. A piece
+    ends right behind the end of an entry, if it has one. See ``xml_events``.
+    """
+    entries: tuple[str, ...] = (entry,) if isinstance(entry, str) else entry
     with open_bytes(path) as file:
-        reader = _Reader(path, entry, rejected, Counter() if skipped is None else skipped)
-        for piece in _pieces(file, entry, path):
-            yield from reader.read(piece)
-        yield from reader.end()
+        reader = _Reader(path, entries, rejected, Counter() if skipped is None else skipped)
+        for piece in _pieces(file, entries, path):
+            yield piece, reader.read(piece)
+        yield b"", reader.end()
+
+
+def parse_tree(content: bytes, path: PathLike) -> Element:
+    """Return the root of a small XML file; names of elements and attributes have no namespaces.
+
+    Args:
+        content: the whole file.
+        path: which errors name.
+
+    Raises:
+        DataError: it is not well-formed XML, declares entities, has an encoding that is not known,
+            or is nested too deeply.
+    """
+    decoder = _wide_decoder(content[:4])
+    if decoder is not None:
+        content = decoder.decode(content).encode("utf-8", "surrogatepass")
+    if _ENTITIES.search(content[:_HEAD_BYTES]):
+        raise DataError("declares entities in its XML; leave it out", path=path)
+    text = decoded(content, declared_encoding(content[:_HEAD_BYTES], path))
+    text = _FORBIDDEN.sub("", _DECLARATION.sub("", text, count=1))
+    parser = _new_parser()
+    root: Element | None = None
+    depth = 0
+    try:
+        for start in range(0, len(text), BLOCK_BYTES):
+            parser.feed(text[start : start + BLOCK_BYTES].encode("utf-8", "replace").decode())
+            for event, element in parser.read_events():
+                depth += 1 if event == "start" else -1
+                if depth > MAX_TREE_DEPTH:
+                    raise DataError(
+                        f"more than {MAX_TREE_DEPTH} elements in each other; is it damaged?",
+                        path=path,
+                    )
+                if event == "start":
+                    _strip_namespaces(element)
+                    root = element if root is None else root
+        parser.close()
+    except ElementTree.ParseError as error:
+        raise DamagedFileError(
+            f"not well-formed XML: {error}", path=path, line=error.position[0]
+        ) from error
+    if root is None:  # which the parser refuses
+        raise DataError("empty XML; is it cut short?", path=path)
+    return root
+
+
+def _strip_namespaces(element: Element) -> None:
+    element.tag = element.tag.rpartition("}")[2]
+    for name in [name for name in element.attrib if "}" in name]:
+        element.attrib[name.rpartition("}")[2]] = element.attrib.pop(name)
 
 
 class _Reader:
     """Parses the pieces of a file, each of which ends behind an entry."""
 
     def __init__(
-        self, path: PathLike, entry: str, rejected: Rejected | None, skipped: Counter[str]
+        self,
+        path: PathLike,
+        entries: tuple[str, ...],
+        rejected: Rejected | None,
+        skipped: Counter[str],
     ) -> None:
         self.path = path
-        self.entry = entry
+        self.entries = entries
         self.rejected = rejected
         self.skipped = skipped
         self.encoding = ""
@@ -81,12 +158,14 @@ class _Reader:
         """Line of the file in which the parser began."""
         self.parser = _new_parser()
         self.open: list[Element] = []
-        self.begins = re.compile(rf"<(?:[\w.-]+:)?{entry}[\s>/]")
+        self.prefixes: dict[str, str] = {}
+        """Prefixes of namespaces that were declared outside of entries, with their values."""
+        self.begins = re.compile(rf"<(?:[\w.-]+:)?(?:{'|'.join(entries)})[\s>/]")
 
     def read(self, piece: bytes) -> list[tuple[str, Element]]:
         """Return the events of a piece: of what is before its entry, and of the entry."""
         if not self.encoding:
-            self.encoding = _encoding_of(piece, self.path)
+            self.encoding = declared_encoding(piece, self.path)
         text = self._cleaned(decoded(piece, self.encoding))
         found = self.begins.search(text)
         begin = len(text) if found is None else found.start()
@@ -98,6 +177,7 @@ class _Reader:
         except _EntryError as error:
             raise error.problem from None
         self.line += before.count("\n")
+        self.prefixes.update(_PREFIX.findall(before))
         outside = list(self.open)
         text = text[begin:]
         while text:
@@ -160,8 +240,10 @@ class _Reader:
         self.parser = _new_parser()
         self.start_line = self.line
         self.open = []
+        # The entries that follow may use prefixes of namespaces.
+        declared = "".join(f" {name}={value}" for name, value in self.prefixes.items())
         for element in outside:
-            self.parser.feed(f"<{element.tag}>")
+            self.parser.feed(f"<{element.tag}{declared}>")
         self.open = [element for _, element in self.parser.read_events()]
 
     def _events(self, text: str | None) -> list[tuple[str, Element]]:
@@ -190,8 +272,9 @@ class _Reader:
     def _opened(self, element: Element) -> None:
         if "}" in element.tag:
             element.tag = element.tag.rpartition("}")[2]
-        if element.tag == self.entry and self.entry in [own.tag for own in self.open]:
-            problem = f"<{self.entry}> in <{self.entry}>; the end of one is missing"
+        around = [own.tag for own in self.open if own.tag in self.entries]
+        if element.tag in self.entries and around:
+            problem = f"<{element.tag}> in <{around[0]}>; the end of one is missing"
             raise _EntryError(DamagedFileError(problem, path=self.path, line=self.line))
         self.open.append(element)
         if len(self.open) > _MAX_DEPTH:
@@ -201,10 +284,12 @@ class _Reader:
 
     def _closed(self, element: Element) -> None:
         self.open.pop()
-        if element.tag == self.entry:
-            # What is before the entry in its parent has been handed out as well.
+        if element.tag in self.entries:
+            # What is before the entry in its parent has been handed out as well. Attributes of the
+            # parent stay, because its start may still be on its way.
             parent = self.open[-1] if self.open else element
-            parent.clear()
+            del parent[:]
+            parent.text = None
 
     def _cleaned(self, text: str) -> str:
         """Remove the characters that XML forbids from a text, and count each of them."""
@@ -238,9 +323,11 @@ def _new_parser() -> Any:
     return ElementTree.XMLPullParser(("start", "end"))
 
 
-def _pieces(file: BinaryIO, entry: str, path: PathLike) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, entries: tuple[str, ...], path: PathLike) -> Iterator[bytes]:
     """Yield the bytes of a file, cut behind the ends of its entries; UTF-16 comes as UTF-8."""
-    ends = re.compile(rb"</(?:[\w.-]+:)?" + entry.encode() + rb"\s*>")
+    names = "|".join(entries).encode()
+    longest = max(map(len, entries))
+    ends = re.compile(rb"</(?:[\w.-]+:)?(?:" + names + rb")\s*>")
     decoder = None
     rest = b""
     is_first = True
@@ -251,7 +338,7 @@ def _pieces(file: BinaryIO, entry: str, path: PathLike) -> Iterator[bytes]:
         if decoder is not None:
             block = decoder.decode(block).encode("utf-8", "surrogatepass")
         # The end of an entry may lie across two blocks.
-        searched = max(0, len(rest) - len(entry) - 40)
+        searched = max(0, len(rest) - longest - 40)
         rest += block
         begin = 0
         for found in ends.finditer(rest, searched):
@@ -259,7 +346,7 @@ def _pieces(file: BinaryIO, entry: str, path: PathLike) -> Iterator[bytes]:
             begin = found.end()
         rest = rest[begin:]
         # An entry without an end would grow as long as the file.
-        refuse_long(len(rest), f"what stands between two ends of <{entry}>", path=path)
+        refuse_long(len(rest), f"what stands between two ends of <{entries[0]}>", path=path)
     if rest:
         yield rest
 
@@ -268,13 +355,24 @@ def _wide_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
     """Return a decoder of UTF-16 if the bytes are that, with or without a mark."""
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return codecs.getincrementaldecoder("utf-16")("replace")
-    for start, name in ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be")):
-        if block.startswith(start):
-            return codecs.getincrementaldecoder(name)("replace")
-    return None
+    name = wide_encoding(block)
+    if name is None:
+        return None
+    return codecs.getincrementaldecoder(name)("replace")
 
 
-def _encoding_of(piece: bytes, path: PathLike) -> str:
+def wide_encoding(head: bytes) -> str | None:
+    """Return the name of the UTF-16 that first bytes are in; None if they are in no such."""
+    beginnings = (
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (b"<\0", "utf-16-le"),
+        (b"\0<", "utf-16-be"),
+    )
+    return next((name for start, name in beginnings if head.startswith(start)), None)
+
+
+def declared_encoding(piece: bytes, path: PathLike) -> str:
     """Return the encoding that the first bytes declare; UTF-8 if they can't be what they declare.
 
     Raises:

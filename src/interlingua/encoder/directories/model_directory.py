@@ -35,7 +35,7 @@ from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
 from interlingua.encoder.vector_format import Int8Ranges, ranges_by_width
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.storage.json_text import parse_json
-from interlingua.storage.limits import MAX_CONFIG_BYTES, read_document
+from interlingua.storage.limits import MAX_CONFIG_BYTES, read_limited
 from interlingua.storage.tensor_files import write_safetensors
 from interlingua.vocabulary.model_files import (
     AFTER_POOLING,
@@ -429,7 +429,7 @@ def read_json(
     """
     try:
         with path.open("rb") as file:
-            content = parse_json(read_document(file, path, MAX_CONFIG_BYTES).decode("utf-8"))
+            content = parse_json(read_limited(file, path, MAX_CONFIG_BYTES).decode("utf-8"))
     except FileNotFoundError as error:
         if missing is not None:
             return missing

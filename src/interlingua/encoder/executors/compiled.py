@@ -21,7 +21,12 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from interlingua.encoder.executors.fused import FUSED_LANES, struct_fields
-from interlingua.encoder.executors.quantize import layer_dtypes, mixed, quantize, quantize_to_int16
+from interlingua.encoder.executors.quantize import (
+    attention_dtypes,
+    mixed,
+    quantize,
+    quantize_to_int16,
+)
 from interlingua.encoder.modeling.alibi import alibi_slopes
 from interlingua.encoder.modeling.attention import inverse_frequencies
 from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
@@ -162,9 +167,10 @@ class CompiledBackbone:
 
     Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case,
     and so are the states. The vector of a sentence does not depend on the others of its batch, not
-    even in the last bit. With int8 the last layers stay bfloat16, see ``quantize.layer_dtypes``,
-    and so does attention. Where the variant of the kernel has no products of bfloats, weights are
-    bfloats in memory, and float32 in the products, as activations are.
+    even in the last bit. With int8 the projections of attention in the last layers multiply
+    bfloat16, see ``quantize.attention_dtypes``; scores of attention never are in bytes. If the
+    variant of the kernel has no products of bfloats, weights are bfloats in memory, and float32 in
+    the products, as activations are.
 
     Args:
         backbone: source of the weights; not changed.
@@ -192,10 +198,16 @@ class CompiledBackbone:
         finer = torch.bfloat16 if dtype == torch.int8 else dtype
         if self.multiplies_int16:
             finer = torch.int16
-        dtypes = [finer] * len(layers)
+        of_attention = [finer] * len(layers)
+        of_feed_forward = finer
         if dtype == torch.int8:
-            dtypes = layer_dtypes(dtype, finer, len(layers))
-        self._layers = (_Layer * len(layers))(*map(self._layer, layers, dtypes))
+            of_attention = attention_dtypes(dtype, finer, len(layers))
+            of_feed_forward = dtype
+        made = [
+            self._layer(layer, attention, of_feed_forward)
+            for layer, attention in zip(layers, of_attention, strict=True)
+        ]
+        self._layers = (_Layer * len(layers))(*made)
         self._model = _Model(
             width=config.hidden_size,
             heads=config.num_attention_heads,
@@ -298,15 +310,19 @@ class CompiledBackbone:
         products = tokens * weights * config.num_hidden_layers
         return max(1, min(torch.get_num_threads(), products // MIN_PRODUCTS))
 
-    def _layer(self, layer: Layer, dtype: torch.dtype) -> _Layer:
+    def _layer(self, layer: Layer, attention: torch.dtype, feed_forward: torch.dtype) -> _Layer:
         weight, bias = layer.joint_projection()
         attention_output = layer.attention_output
         spec = layer.spec
         return _Layer(
-            qkv=self._linear(weight, bias, dtype),
-            attention_output=self._linear(attention_output.weight, attention_output.bias, dtype),
-            intermediate=self._linear(layer.intermediate.weight, layer.intermediate.bias, dtype),
-            output=self._linear(layer.output.weight, layer.output.bias, dtype),
+            qkv=self._linear(weight, bias, attention),
+            attention_output=self._linear(
+                attention_output.weight, attention_output.bias, attention
+            ),
+            intermediate=self._linear(
+                layer.intermediate.weight, layer.intermediate.bias, feed_forward
+            ),
+            output=self._linear(layer.output.weight, layer.output.bias, feed_forward),
             attention_norm=self._norm(layer.attention_norm),
             output_norm=self._norm(layer.output_norm),
             second_attention_norm=self._norm(layer.second_attention_norm),
@@ -430,7 +446,7 @@ class Int16Backbone(CompiledBackbone):
     Most processors multiply two int16 in the time of one float32; Intel's without tiles have an
     instruction for bfloats that takes longer than float32. Activations are float32, and rounded to
     int16 for each product. Vectors in bfloat16 are several times as near to those in float32 as by
-    bfloats. Of an int8 encoder the last layers are in int16.
+    bfloats. Of an int8 encoder, attention in the last layers is in int16.
     """
 
     multiplies_int16 = True

@@ -23,21 +23,22 @@ _LARGEST = 127
 LARGEST_INT16 = 2047
 """Of activations that int16 weights are multiplied by; as in kernels/whole_rows.h."""
 PRECISE_LAYERS = 3
-"""One in this number of layers, the last ones, is computed without bytes."""
+"""In one of this number of layers, the last ones, attention is computed without bytes."""
 
 
-def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[torch.dtype]:
-    """Return the dtype of each layer's products: with int8 the last layers have a finer type.
+def attention_dtypes(dtype: torch.dtype, finer: torch.dtype, layers: int) -> list[torch.dtype]:
+    """Return the dtype of the products of each layer's attention: in the last ones a finer one.
 
-    No later layer dampens their errors.
+    No later layer dampens the errors of the last layers. Feed-forward blocks stay in bytes: they
+    take two thirds of the time, and in bytes the mean cosine with float32 falls by 0.0001.
 
     Args:
-        dtype: of the encoder.
-        between: of all but products; with int8 the finer one.
+        dtype: int8.
+        finer: dtype in the last layers.
         layers: number of layers.
     """
     precise = ceil_div(layers, PRECISE_LAYERS)
-    return [dtype] * (layers - precise) + [between] * precise
+    return [dtype] * (layers - precise) + [finer] * precise
 
 
 def mixed(width: int) -> tuple[int, int]:

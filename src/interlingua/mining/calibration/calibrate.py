@@ -32,7 +32,6 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.corpus.formats.bitext import TextPair, read_pairs
-from interlingua.corpus.formats.labeled_pairs import PairLayout, labeled_rows
 from interlingua.corpus.samples.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
@@ -79,6 +78,7 @@ from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts
 from interlingua.mining.mine import SHOWN_PRECISIONS
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import Mined, TextFile, mine_files
+from interlingua.mining.review import Judgments, judged_key, read_labels
 from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
 from interlingua.mining.texts import Line, NumberedTexts
 from interlingua.runtime.progress import SILENT, Progress
@@ -337,7 +337,7 @@ class KnownAnswers(NamedTuple):
     """
 
     probes: Probes | None = None
-    labels: Mapping[tuple[str, str], bool] | None = None
+    labels: Judgments | None = None
     labels_path: Path | None = None
     gold: Sequence[tuple[str, str]] | None = None
 
@@ -546,16 +546,6 @@ def _texts_of_sides(mined: Mined, probes: Probes) -> tuple[list[str], list[str]]
     return found[0], found[1]
 
 
-def read_labels(path: Path) -> dict[tuple[str, str], bool]:
-    """Read judged pairs: 1 or 0 TAB source TAB target; see ``corpus.formats.labeled_pairs``.
-
-    Raises:
-        DataError: a line is none, or there are none.
-    """
-    rows = labeled_rows(path, "binary", layout=PairLayout(width=3))
-    return {(row.a.strip(), row.b.strip()): row.label == 1 for row in rows}
-
-
 def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list[str]:
     """Return the lines that report the curve, its quality and its expectations for the pairs."""
     measures = found.measures
@@ -636,24 +626,25 @@ def _probed(mined: Mined, probes: Probes, answered: Answers) -> Known:
     return Known(mined.pairs["score"][answered.known], right, [note])
 
 
-def _judged(mined: Mined, labels: Mapping[tuple[str, str], bool], path: Path | None) -> Known:
+def _judged(mined: Mined, labels: Judgments, path: Path | None) -> Known:
     """Return the mined pairs that a person has judged."""
     # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
     # mined pair holds it.
     texts = [
-        numbers_of_texts(mined.x, {source for source, _ in labels}),
-        numbers_of_texts(mined.y, {target for _, target in labels}),
+        numbers_of_texts(mined.x, {source for source, _ in labels.answers}),
+        numbers_of_texts(mined.y, {target for _, target in labels.answers}),
     ]
     by_number = {
-        (texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()
+        (texts[0].get(a, -1), texts[1].get(b, -1)): answer
+        for (a, b), answer in labels.answers.items()
     }
     pairs = list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
     at = np.array([place for place, pair in enumerate(pairs) if pair in by_number], dtype=np.int64)
     if not len(at):
         raise DataError("none of its pairs was mined; judge pairs of what mine writes", path=path)
     right = np.array([by_number[pairs[place]] for place in at.tolist()])
-    note = f"{len(at)} of {len(labels)} judged pairs are among those found"
-    return Known(mined.pairs["score"][at], right, [note])
+    note = f"{len(at)} of {len(labels.answers)} judged pairs are among those found"
+    return Known(mined.pairs["score"][at], right, [*labels.notes, note])
 
 
 def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
@@ -744,7 +735,7 @@ def learn_scores(
         if labels is not None:
             scores, known = score_judged_pairs(scorer, pairs, read_labels(labels), checker)
             learned = learn_from_known(known, seed=seed)
-            notes: list[str] = []
+            notes = list(known.notes)
         else:
             held_out = _held_out(str(parallel), stream.languages, seed)
             made = MixedStream(held_out, similar_targets(held_out, encode), seed=seed)
@@ -785,24 +776,30 @@ def _held_out(path: str, languages: tuple[str, str], seed: int) -> list[TextPair
 def score_judged_pairs(
     scorer: BitextScorer,
     pairs: Iterable[TextPair],
-    labels: Mapping[tuple[str, str], bool],
+    labels: Judgments,
     checker: Checker,
 ) -> tuple[Float64[ndarray, " n"], Known]:
     """Score all pairs that no check rejects; return those of known answers too."""
     scores = [np.zeros(0)]
     marks = [np.zeros(0, bool)]
     answers: list[Answer] = []
+    judged = labels.by_key()
+    matched: set[tuple[str, str]] = set()
     for block in scorer.score(pairs):
         scores.append(block.scores)
         marks.append(~refused_of_block(checker, block.pairs))
         for pair in block.pairs:
-            answers.append(labels.get((pair.source.strip(), pair.target.strip())))
+            key = judged_key(pair.source, pair.target)
+            answers.append(judged.get(key))
+            if answers[-1] is not None:
+                matched.add(key)
+    notes = [*labels.notes, *labels.unmatched(matched)]
     found = np.concatenate(scores)
     accepted = np.concatenate(marks)
     is_known = np.array([answer is not None for answer in answers], bool)
     right = np.array([bool(answer) for answer in answers], bool)
-    known = Known(found[is_known & accepted], right[is_known & accepted], [])
+    known = Known(found[is_known & accepted], right[is_known & accepted], notes)
     # Checks may reject all that was judged to be wrong, and leave nothing to compare with.
     if not is_enough(known):
-        known = Known(found[is_known], right[is_known], [])
+        known = Known(found[is_known], right[is_known], notes)
     return found[accepted], known

@@ -40,6 +40,12 @@ SUFFIX_PACKAGES = {
     ".xlsx": ("openpyxl", "openpyxl", "xlsx"),
     ".xlsm": ("openpyxl", "openpyxl", "xlsx"),
     ".zst": ("zstandard", "zstandard", "zst"),
+    ".srt": ("pysubs2", "pysubs2", "subtitles"),
+    ".vtt": ("pysubs2", "pysubs2", "subtitles"),
+    ".ass": ("pysubs2", "pysubs2", "subtitles"),
+    ".ssa": ("pysubs2", "pysubs2", "subtitles"),
+    ".docx": ("docx", "python-docx", "documents"),
+    ".pdf": ("pdfminer", "pdfminer.six", "documents"),
 }
 """Suffix of a file that is read or written -> module, package and extra."""
 WRITTEN_SUFFIX_PACKAGES = {
@@ -86,7 +92,7 @@ def check_inputs(options: Options) -> None:
             continue  # an array or a list, where Python may give one
         elif reads is not None and reads in _CHECKS:
             _CHECKS[reads](value)
-        elif field.name == "output":
+        elif field.name in ("output", "rejected", "review"):
             check_package_of(value, is_written=True)
 
 
@@ -233,7 +239,7 @@ def check_bitext(path: Any, format: str | None = None) -> None:
     """Check a bitext of any format: a file, two files of Moses, a folder or the hub's data."""
     if not isinstance(path, str | os.PathLike):
         return
-    from interlingua.corpus.formats.bitext import guess_format
+    from interlingua.corpus.formats.bitext import IN_TWO_FILES, guess_format
     from interlingua.corpus.formats.moses import moses_files
 
     name = os.fspath(path)
@@ -241,14 +247,14 @@ def check_bitext(path: Any, format: str | None = None) -> None:
     if name == STANDARD_INPUT or name.startswith(HUB_PREFIX) or os.path.isdir(name):
         return
     # A single file in the place of a prefix, or what the user says is one.
-    has_one_file = os.path.exists(name) or format not in (None, "moses")
+    has_one_file = os.path.exists(name) or format not in (None, *IN_TWO_FILES)
     if any(mark in name for mark in WILD) or is_remote(name):
         check_text_file(name)
         return
-    if has_one_file or guess_format(name) != "moses":
-        check_file(name)
-    elif "," in name:
+    if not has_one_file and "," in name:
         check_input_files([part.strip() for part in name.split(",", 1)])
+    elif has_one_file or guess_format(name) not in ("moses", "subtitles"):
+        check_file(name)
     elif not glob.glob(f"{glob.escape(name)}.*"):
         moses_files(name, None, None)  # raises
 
@@ -307,6 +313,13 @@ def check_documents(text: Any) -> None:
         matches_file(text)
 
 
+def check_documents_of_side(paths: Any) -> None:
+    """Check that folders and files of documents are there; patterns are left to their reader."""
+    from interlingua.alignment.document_files import path_list
+
+    path_list(paths)
+
+
 def check_document_list(path: PathLike) -> None:
     """Check the documents of a list, ``source TAB target [TAB links [TAB gold]]`` in a line.
 
@@ -351,6 +364,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "bitext": check_bitext,
     "document list": check_document_list,
     "documents": check_documents,
+    "documents of a side": check_documents_of_side,
     "file": check_file,
     "files": check_input_files,
     "folder": check_folder,

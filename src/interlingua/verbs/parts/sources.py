@@ -157,9 +157,10 @@ def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
     column = getattr(options, f"{name}_column")
     vectors = getattr(options, f"{name}_vectors")
     if not isinstance(texts, str | os.PathLike):
-        if column or vectors or options.documents is not None:
+        if column or vectors or options.documents is not None or options.split:
             raise ConfigError(
-                f"{name} is a list, and a column, vectors and documents go with files; drop them"
+                f"{name} is a list, and a column, vectors, documents and split go with files; drop"
+                " them (interlingua.split makes the sentences of a text)"
             )
         return text_side(texts, name, code)
     path = os.fspath(texts)
@@ -172,6 +173,10 @@ def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
     elif layout == "auto":
         layout = guess_layout(parts[0])
     vector_files = []
+    if vectors and options.split:
+        raise ConfigError(
+            f"--{name}-vectors has a vector per line, but --split makes other lines; drop one"
+        )
     if vectors:
         vector_files = _fetched(os.fspath(vectors), folder)
     return TextFile(
@@ -181,6 +186,7 @@ def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
         vectors=vector_files,
         parts=parts,
         column=column,
+        split=options.split,
     )
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from interlingua.corpus.segments.sections import DocumentSection, read_sections
+from interlingua.corpus.documents.sections import DocumentSection, read_sections
 from interlingua.errors import DataError
 
 

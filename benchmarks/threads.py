@@ -1,0 +1,183 @@
+"""Speed with several threads compared with one: encoding, training, preparing, mining.
+
+    python benchmarks/threads.py --model FOLDER
+    python benchmarks/threads.py --model FOLDER --jobs encode_bfloat16 train_fp32 --threads 1 2 4 8
+
+Each job runs in a process of its own that is limited to a number of threads, in turns,
+``--rounds`` times. A job does the same work for every number of threads. Wall time counts, without
+imports, loading and a first small run; look at it on an idle machine only. The load of the machine
+before the run is printed first. The ratios of the medians come last, next to the target: two
+threads are to be at least 1.85 times as fast as one.
+
+- ``encode_float32``, ``encode_bfloat16``, ``encode_int8``: 2,000 sentences of ``encode.py``'s mixed
+  set;
+- ``train_fp32``, ``train_bf16``: steps of 64 pairs with ``infonce``, as in ``train.py``;
+- ``prepare``: pairs of the training mix: cleaned, deduplicated, tokenized; threads are processes;
+- ``mine``: sentences of FLORES in two languages, each embedded and searched;
+- ``search``: exact neighbors, both ways, of 50,000 vectors in 50,000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+Options = argparse.Namespace
+TARGET = 1.85
+STEPS = 6
+TRAINING_PAIRS = 64
+PREPARED_PAIRS = 300_000
+VECTORS, DIMENSION = 50_000, 384
+
+
+def encode(options: Options, dtype: str) -> float:
+    """Return the seconds of encoding the mixed sample."""
+    import encode as encoding
+
+    options.limit, options.prompt = None, ""
+    texts = encoding.read_texts("mixed", options).texts
+    vectors = encoding.load(dtype, options)
+    vectors(texts[:200])
+    return seconds(lambda: vectors(texts))
+
+
+def train(options: Options, family: str) -> float:
+    """Return the seconds of training steps, without those of the warm-up."""
+    import train as training
+
+    options.batch, options.steps, options.limit, options.set = TRAINING_PAIRS, STEPS, 1000, "flores"
+    options.family = family
+    return sum(training.one(options, time.perf_counter)["seconds"])
+
+
+def prepare(options: Options) -> float:
+    """Return the seconds of preparing a corpus from files."""
+    import prepare as preparing
+
+    from interlingua.preparation.pipeline import prepare_corpus
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pairs = options.data / "train-mix" / "pairs"
+        preparing.write_corpus(pairs, folder, PREPARED_PAIRS, plain=True)
+        settings = argparse.Namespace(near=True, processes=options.threads)
+        config = preparing.configuration(folder, settings, "prepared")
+        return seconds(lambda: prepare_corpus(config))
+
+
+def mine(options: Options) -> float:
+    """Return the seconds of mining the translations of two texts."""
+    import interlingua
+
+    files = [
+        options.data / "flores200_devtest" / f"{code}.txt" for code in ("deu_Latn", "eng_Latn")
+    ]
+    source, target = (file.read_text(encoding="utf-8").splitlines() for file in files)
+    model = interlingua.load(options.model)
+    languages = {"source_language": "deu_Latn", "target_language": "eng_Latn"}
+    interlingua.mine(model, source[:100], target[:100], **languages)
+    return seconds(lambda: interlingua.mine(model, source, target, **languages))
+
+
+def search(options: Options) -> float:
+    """Return the seconds of an exact search in both directions."""
+    import knn
+
+    x, y = knn.vectors(argparse.Namespace(x=None, size=VECTORS, width=DIMENSION))
+    knn.search("compiled", x[:500], y[:500], 4)
+    return seconds(lambda: knn.search("compiled", x, y, 4))
+
+
+JOBS: dict[str, Callable[[Options], float]] = {
+    "encode_float32": lambda options: encode(options, "float32"),
+    "encode_bfloat16": lambda options: encode(options, "bfloat16"),
+    "encode_int8": lambda options: encode(options, "int8"),
+    "train_fp32": lambda options: train(options, "infonce fp32"),
+    "train_bf16": lambda options: train(options, "infonce"),
+    "prepare": prepare,
+    "mine": mine,
+    "search": search,
+}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return the wall time of a function."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def child(options: Options, job: str, threads: int) -> float:
+    """Run a job in a process with a number of threads, and return its seconds.
+
+    Raises:
+        SystemExit: the process failed.
+    """
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+    environment = os.environ | dict.fromkeys(names, str(threads))
+    environment["TOKENIZERS_PARALLELISM"] = str(threads > 1).lower()
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        command = [sys.executable, "-W", "ignore", __file__, "--model", str(options.model)]
+        command += ["--data", str(options.data), "--job", job, "--threads", str(threads)]
+        command += ["--save", file.name]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{job}: {done.stderr.strip() or done.stdout.strip()}")
+        return float(json.loads(Path(file.name).read_text(encoding="utf-8")))
+
+
+def measure(options: Options) -> None:
+    """Run all jobs with each number of threads, in turns, and print the ratios."""
+    load = os.getloadavg()[0]
+    print(f"load average {load:.1f} on {os.cpu_count()} processors; seconds, median of rounds")
+    print(" ".join([f"{'':<16}", *(f"{number:>2} threads" for number in options.threads)]))
+    ratios = {}
+    for job in options.jobs:
+        found: dict[int, list[float]] = {number: [] for number in options.threads}
+        for _ in range(options.rounds):
+            for number in options.threads:
+                found[number].append(child(options, job, number))
+        medians = [statistics.median(found[number]) for number in options.threads]
+        print(" ".join([f"{job:<16}", *(f"{median:10.2f}" for median in medians)]), flush=True)
+        ratios[job] = [medians[0] / median for median in medians]
+    print(f"times as fast as with {options.threads[0]}; two threads should be {TARGET}")
+    for job, times in ratios.items():
+        print(" ".join([f"{job:<16}", *(f"{ratio:10.2f}" for ratio in times)]))
+
+
+def main() -> None:
+    """Parse the command line and measure."""
+    from interlingua.storage.locate import locate
+
+    data = os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", required=True, help="folder or hf:owner/name")
+    parser.add_argument("--data", type=Path, default=Path(data), help="folder of the data sets")
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    parser.add_argument("--save", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.data = options.data.expanduser()
+    if options.job is None:
+        measure(options)
+        return
+    import torch
+
+    options.model = locate(options.model)
+    options.threads = options.threads[0]
+    torch.set_num_threads(options.threads)
+    options.save.write_text(json.dumps(JOBS[options.job](options)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

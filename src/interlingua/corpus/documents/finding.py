@@ -1,0 +1,148 @@
+"""Find the documents in folders, and say why other files are left out."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from interlingua.corpus.documents.kinds import DOCUMENT_SUFFIXES, OTHER_DOCUMENTS
+from interlingua.corpus.documents.reading import remedy_of
+from interlingua.errors import DataError
+from interlingua.storage.files import PathLike, sha256_file, stem_and_suffix
+
+_TEMPORARY = re.compile(r"~\$.*|\.~.*|.*~|#.*#|.*\.(?:tmp|temp|bak|swp|part|crdownload|orig)", re.I)
+_SYSTEM = frozenset(("Thumbs.db", "desktop.ini"))
+_GLOB = re.compile(r"[*?\[]")
+
+
+class LeftOut(NamedTuple):
+    """A file that is not read.
+
+    Attributes:
+        path: of the file or folder.
+        reason: why, and what to do about it.
+    """
+
+    path: str
+    reason: str
+
+
+def find_documents(
+    paths: PathLike | Iterable[PathLike],
+) -> tuple[list[Path], list[LeftOut]]:
+    """Find the documents below folders, by name and without reading their text.
+
+    Args:
+        paths: files, folders, which are searched with all folders in them, and patterns
+            (``guide/**/*.docx``).
+
+    Returns:
+        The documents in the order of their paths, and all other files with the reasons: hidden,
+        temporary, empty, of a kind that is not read, or the same bytes as a file before.
+
+    Raises:
+        DataError: there is no such file, or a pattern fits none.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    left_out: list[LeftOut] = []
+    candidates: dict[str, Path] = {}
+    for path in given:
+        # Links come last, so that a file goes by its own name.
+        for file in sorted(_expanded(path, left_out), key=lambda file: (file.is_symlink(), file)):
+            first = candidates.setdefault(os.path.realpath(file), file)
+            if first != file:
+                left_out.append(LeftOut(os.fspath(file), f"the same file as {first}"))
+    found = []
+    for file in sorted(candidates.values()):
+        reason = _reason_against(file)
+        if reason:
+            left_out.append(LeftOut(os.fspath(file), reason))
+        else:
+            found.append(file)
+    found = _without_copies(found, left_out)
+    return found, sorted(left_out)
+
+
+def _expanded(path: PathLike, left_out: list[LeftOut]) -> Iterator[Path]:
+    """Yield the files that a path or pattern stands for."""
+    name = os.fspath(path)
+    if os.path.isdir(name):
+        yield from _files_below_folder(name, left_out)
+    elif os.path.exists(name):
+        yield Path(name)
+    elif _GLOB.search(name):
+        fitting = sorted(glob.glob(name, recursive=True))
+        if not fitting:
+            raise DataError("no file fits this pattern; check the path", path=path)
+        # A pattern may reach a file by a link to a folder as well.
+        files = {os.path.realpath(one): Path(one) for one in reversed(fitting)}
+        yield from (file for file in files.values() if file.is_file())
+    else:
+        raise DataError("no such file or folder; check the path", path=path)
+
+
+def _files_below_folder(folder: str, left_out: list[LeftOut]) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        reason = f"can't be opened: {error.strerror or error}"
+        left_out.append(LeftOut(os.fspath(error.filename or folder), reason))
+
+    for place, folders, names in os.walk(folder, onerror=refuse):
+        for name in sorted(folders):
+            path = os.path.join(place, name)
+            if name.startswith("."):
+                left_out.append(LeftOut(path, "a hidden folder"))
+            elif os.path.islink(path):
+                left_out.append(LeftOut(path, "a link to a folder; name the folder itself"))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            yield Path(place) / name
+
+
+def _reason_against(file: Path) -> str:
+    """Return why a file is left out; empty if it is a document."""
+    # Programs leave such files next to documents while these are open.
+    if _TEMPORARY.fullmatch(file.name):
+        return "a temporary file"
+    if file.name.startswith("."):
+        return "a hidden file"
+    suffix = stem_and_suffix(file)[1]
+    if file.name in _SYSTEM:
+        return "a file of the system"
+    if suffix not in DOCUMENT_SUFFIXES:
+        if suffix in OTHER_DOCUMENTS:
+            return remedy_of(suffix)
+        return f"of unknown kind ({suffix or 'no ending'})"
+    try:
+        size = file.stat().st_size
+    except OSError as error:
+        return f"can't be opened: {error.strerror or error}"
+    if not file.is_file():
+        return "not a regular file"
+    return "" if size else "empty"
+
+
+def _without_copies(files: list[Path], left_out: list[LeftOut]) -> list[Path]:
+    """Return files without those that have the bytes of one before."""
+    by_size: dict[int, list[Path]] = {}
+    for file in files:
+        by_size.setdefault(file.stat().st_size, []).append(file)
+    copies = set()
+    for same in by_size.values():
+        first: dict[str, Path] = {}
+        # A file of a size of its own is no copy.
+        for file in same if len(same) > 1 else ():
+            try:
+                digest = sha256_file(file)
+            except DataError as error:
+                copies.add(file)
+                left_out.append(LeftOut(os.fspath(file), error.problem))
+                continue
+            original = first.setdefault(digest, file)
+            if original is not file:
+                copies.add(file)
+                left_out.append(LeftOut(os.fspath(file), f"the same bytes as {original}"))
+    return [file for file in files if file not in copies]

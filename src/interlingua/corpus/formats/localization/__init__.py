@@ -1,0 +1,1 @@
+"""Files that translators work in: subtitles and catalogs of user interfaces."""

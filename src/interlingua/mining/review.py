@@ -1,0 +1,407 @@
+"""A sheet of scored pairs for a person to judge, and the answers that are read back from it.
+
+The sheet holds the worst pairs of a stream, pairs that a check finds something wrong with, and a
+random sample of all others, whose answers show what a higher score is worth. A ``ReviewSampler``
+keeps them in bounded memory while the stream passes; ``read_labels`` reads the answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import logging
+import random
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from interlingua.corpus.formats import workbook
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.bitext import pair_fields
+from interlingua.corpus.formats.labeled_pairs import PairLayout, labeled_rows
+from interlingua.corpus.formats.spreadsheet import csv_rows, open_sheet
+from interlingua.corpus.formats.table_columns import folded_name
+from interlingua.corpus.formats.workbook import FORMULA_SIGNS, CellValue, SheetForm, WriteCells
+from interlingua.errors import ConfigError, DataError, count_of
+from interlingua.mining.checks import Checker
+from interlingua.mining.writer import PairRow, tsv_writer
+from interlingua.storage.files import (
+    PathLike,
+    open_text,
+    open_text_writer,
+    stem_and_suffix,
+    tab_rows,
+)
+
+log = logging.getLogger("interlingua")
+ANSWERS = ("good", "bad", "unsure")
+"""The answers that the sheet offers."""
+_FORMATS = ("xlsx", "csv", "tsv")
+_WIDTHS = {
+    "id": 14,
+    "file": 18,
+    "position": 9,
+    "source": 60,
+    "target": 60,
+    "score": 9,
+    "probability": 11,
+    "reasons": 36,
+    "chosen": 11,
+    "answer": 10,
+}
+"""Columns of the sheet, with their widths; it has either the score or the probability."""
+_ID_NAMES = ("id", "key", "tuid", "context", "#context")
+"""Fields of a pair that identify it in its file, the best first."""
+_MAX_CELL = 32_000
+"""Characters of a text in a cell; Excel holds few more."""
+_WORDS = {
+    "good": ("good", "g", "y", "yes", "1", "true", "t", "right", "correct", "ok", "✓", "✔"),
+    "bad": ("bad", "b", "n", "no", "0", "false", "f", "wrong", "incorrect", "✗", "✘"),
+    "unsure": ("unsure", "u", "?", "maybe"),
+}
+_LOCAL_WORDS = {
+    "good": "ja j oui o sì si sí s sim tak да д так да ναι ν evet hai はい 是 对 對 예 네 نعم हाँ",
+    "bad": "nein non não nie нет н ні όχι ό hayır h いいえ 否 不 아니요 لا नहीं",
+}
+"""Yes and no in other languages; a letter alone where no other language means the opposite."""
+_MEANINGS = {
+    word: answer
+    for words in (_WORDS, {key: value.split() for key, value in _LOCAL_WORDS.items()})
+    for answer, some in words.items()
+    for word in some
+}
+_NUMBER = re.compile(r"([01])\.0+")
+_GUARD = re.compile(r"^'(?=[=+\-@])")
+"""Mark that keeps a text from being a formula in CSV."""
+_INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\ufeff\ufffe\uffff]")
+_NAMED = 3
+"""Rows that a report names."""
+
+
+def check_review(path: PathLike) -> str:
+    """Return the format of a review sheet.
+
+    Raises:
+        ConfigError: its name is of another format.
+    """
+    found = stem_and_suffix(path)[1].removeprefix(".")
+    if found not in _FORMATS:
+        raise ConfigError(f"{path}: a review sheet is .xlsx, .csv or .tsv; choose one")
+    return found
+
+
+class ReviewItem(NamedTuple):
+    """A pair for the sheet.
+
+    Attributes:
+        value: probability, or the score where there is none.
+        position: of the pair in the stream, from 1.
+        row: the pair.
+    """
+
+    value: float
+    position: int
+    row: PairRow
+
+
+class ReviewSampler:
+    """Chooses the pairs of a review sheet from a stream, in memory for a few sheets.
+
+    A third are the worst pairs, a third pairs with a finding of a check (of all checks in turn,
+    the worst first), and the rest is a random sample of all. A stream with at most as many pairs
+    as rows is shown whole.
+
+    Args:
+        rows: of the sheet at most.
+        seed: of the sample.
+    """
+
+    def __init__(self, rows: int, seed: int = 0) -> None:
+        self.rows = rows
+        self.seen = 0
+        self.worst: list[ReviewItem] = []
+        self.found: defaultdict[str, list[ReviewItem]] = defaultdict(list)
+        self.sample: list[ReviewItem] = []
+        self._random = random.Random(seed)
+
+    def noted(self, rows: Iterable[PairRow]) -> Iterator[PairRow]:
+        """Yield the rows, and examine each of them in passing."""
+        for row in rows:
+            self._note(row)
+            yield row
+
+    def _note(self, row: PairRow) -> None:
+        self.seen += 1
+        value = row.columns.get("probability", row.columns["score"])
+        item = ReviewItem(value, self.seen, row)
+        self._keep_worst(self.worst, item)
+        for name in row.findings:
+            self._keep_worst(self.found[name], item)
+        # Reservoir sampling: each pair of the stream stays with the same probability.
+        if len(self.sample) < self.rows:
+            self.sample.append(item)
+        elif (place := self._random.randrange(self.seen)) < self.rows:
+            self.sample[place] = item
+
+    def _keep_worst(self, items: list[ReviewItem], item: ReviewItem) -> None:
+        items.append(item)
+        # Sorting now and then is quicker than a heap that is kept in order all the time.
+        if len(items) >= 4 * self.rows:
+            items[:] = heapq.nsmallest(self.rows, items, key=_order)
+
+    def chosen(self) -> list[tuple[ReviewItem, str]]:
+        """Return the pairs of the sheet, the worst first, each with what it was chosen for."""
+        third = max(1, self.rows // 3)
+        found: dict[int, tuple[ReviewItem, str]] = {}
+
+        def take(items: Iterable[ReviewItem], limit: int, name: str) -> None:
+            for item in items:
+                if len(found) >= limit:
+                    return
+                found.setdefault(item.position, (item, name))
+
+        worst = sorted(self.worst, key=_order)
+        take(worst, third, "worst")
+        lists = [sorted(items, key=_order) for items in self.found.values()]
+        in_turn = itertools.chain.from_iterable(itertools.zip_longest(*lists))
+        take((item for item in in_turn if item is not None), 2 * third, "finding")
+        # In random order: the places of the reservoir follow the stream at first.
+        self._random.shuffle(self.sample)
+        take(self.sample, self.rows, "sample")
+        take(worst, self.rows, "worst")
+        return sorted(found.values(), key=lambda pair: _order(pair[0]))
+
+
+def _order(item: ReviewItem) -> tuple[float, int]:
+    return item.value, item.position
+
+
+def write_review(
+    path: PathLike, sampler: ReviewSampler, checker: Checker, file: str | None
+) -> list[str]:
+    """Write the sheet, which appears when it is complete.
+
+    Args:
+        path: .xlsx, .csv or .tsv.
+        sampler: has seen all pairs.
+        checker: explains what its checks have found.
+        file: of the pairs, if they do not name one.
+
+    Returns:
+        Lines on the sheet.
+    """
+    chosen = sampler.chosen()
+    value = "score"
+    if any("probability" in item.row.columns for item, _ in chosen):
+        value = "probability"
+    columns = [name for name in _WIDTHS if name not in {"score", "probability"} - {value}]
+    form = SheetForm([_WIDTHS[name] for name in columns], {columns.index("answer"): ANSWERS})
+    format = check_review(path)
+    with _open_review(path, format, form) as write:
+        write(columns)
+        for item, picked in chosen:
+            cells = _cells(item, value, checker, file)
+            cells["chosen"] = picked
+            texts = [cells.get(name, "") for name in columns]
+            if format != "xlsx":
+                texts = [_guarded(cell) for cell in texts]
+            write(texts)
+    counts = f"{len(chosen):,} of {count_of(sampler.seen, 'pairs')}"
+    return [
+        f"review: {counts}, the worst first, in {path}; write good, bad or unsure in the column"
+        f" answer, then learn from it: --learn CALIBRATION.json --labels {path}"
+    ]
+
+
+@contextlib.contextmanager
+def _open_review(path: PathLike, format: str, form: SheetForm) -> Iterator[WriteCells]:
+    if format == "tsv":
+        with open_text_writer(path) as file:
+            yield tsv_writer(file)
+        return
+    with open_sheet(path, format, form) as write:
+        yield write
+
+
+def _cells(
+    item: ReviewItem, value: str, checker: Checker, file: str | None
+) -> dict[str, CellValue]:
+    """Return the cells of a row by their columns."""
+    pair = item.row.pair
+    fields = pair_fields(pair)
+    identifier = next((fields[name] for name in _ID_NAMES if fields.get(name)), "")
+    details = [checker.explain(name, pair.source, pair.target) for name in item.row.findings]
+    covered = {checker.reason_of(name) for name in item.row.findings}
+    # A threshold and a probability are no checks, and have nothing to explain.
+    reasons = [reason for reason in item.row.reasons if reason not in covered]
+    return {
+        "id": str(identifier),
+        "file": str(fields.get("file") or file or ""),
+        "position": item.position,
+        "source": _short(pair.source),
+        "target": _short(pair.target),
+        value: round(item.value, 3),
+        "reasons": "; ".join([*reasons, *details]),
+    }
+
+
+def _short(text: str) -> str:
+    if len(text) <= _MAX_CELL:
+        return text
+    return f"{text[:_MAX_CELL]}…"
+
+
+def _guarded(cell: CellValue) -> CellValue:
+    """Return a cell of CSV that no spreadsheet takes for a formula."""
+    if isinstance(cell, str) and cell.startswith(FORMULA_SIGNS):
+        return f"'{cell}"
+    return cell
+
+
+def judged_key(source: str, target: str) -> tuple[str, str]:
+    """Return what a pair has in common with its row of a sheet.
+
+    Spreadsheets change line ends, drop characters that XML has no place for, and hold only the
+    beginning of a very long text.
+    """
+    return _text_key(source), _text_key(target)
+
+
+def _text_key(text: str) -> str:
+    text = _GUARD.sub("", text.strip())
+    if not text.isascii() and not unicodedata.is_normalized("NFC", text):
+        text = unicodedata.normalize("NFC", text)
+    return " ".join(_INVISIBLE.sub("", text[:_MAX_CELL]).split())
+
+
+class Judgments(NamedTuple):
+    """Answers to pairs.
+
+    Attributes:
+        answers: source and target -> whether they are translations.
+        places: the same -> where the answer is, in words.
+        notes: lines on what was left out.
+    """
+
+    answers: dict[tuple[str, str], bool]
+    places: Mapping[tuple[str, str], str] = MappingProxyType({})
+    notes: Sequence[str] = ()
+
+    def by_key(self) -> dict[tuple[str, str], bool]:
+        """Return the answers by the keys of their pairs."""
+        return {judged_key(*texts): answer for texts, answer in self.answers.items()}
+
+    def unmatched(self, matched: set[tuple[str, str]]) -> list[str]:
+        """Return a line on the answers to pairs that are not among the keys ``matched``."""
+        lost = [texts for texts in self.answers if judged_key(*texts) not in matched]
+        if not lost:
+            return []
+        named = [self.places[texts] for texts in lost[:_NAMED] if texts in self.places]
+        where = f" ({', '.join(named)}{' ...' if len(lost) > len(named) else ''})" if named else ""
+        return [
+            f"warning: {count_of(len(lost), 'judged pairs')} of {len(self.answers):,} not found in"
+            f" the bitext{where}; was a text changed?"
+        ]
+
+
+def read_labels(path: Path) -> Judgments:
+    """Read judged pairs: an answered review sheet, or lines of 1 or 0 TAB source TAB target.
+
+    Rows of a sheet without an answer, and those that someone is unsure about, are left out and
+    counted.
+
+    Raises:
+        DataError: there is no answer, or one is no known word.
+    """
+    rows = _sheet_rows(path)
+    if rows is not None:
+        return _answered(rows, path)
+    labeled = labeled_rows(path, "binary", layout=PairLayout(width=3))
+    return Judgments({(row.a.strip(), row.b.strip()): row.label == 1 for row in labeled})
+
+
+def _sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]] | None:
+    """Return the rows of a review sheet with their numbers, or None for lines with labels."""
+    suffix = stem_and_suffix(path)[1]
+    if suffix in (".xlsx", ".xlsm"):
+        return workbook.read_rows(str(path))
+    if suffix == ".csv":
+        return _csv_rows(path)
+    rows = tab_rows(path)
+    first = next(rows, None)
+    if first is not None and "answer" in map(folded_name, first[1]):
+        return itertools.chain([first], rows)
+    rows.close()  # type: ignore[attr-defined]
+    return None
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    with open_text(path) as lines:
+        yield from csv_rows(lines, str(path), BadLines())
+
+
+def _answered(rows: Iterator[tuple[int, list[str]]], path: Path) -> Judgments:
+    """Return the answers of a review sheet, and lines on the rows without one."""
+    header = [folded_name(cell) for cell in next(rows, (0, [""]))[1]]
+    for name in ("source", "target", "answer"):
+        if name not in header:
+            raise DataError(
+                f"no column {name}; there are: {', '.join(header)}; a sheet of judged pairs is that"
+                " of interlingua score --review",
+                path=path,
+                line=1,
+            )
+    source, target, answer = (header.index(name) for name in ("source", "target", "answer"))
+    answers: dict[tuple[str, str], bool] = {}
+    places: dict[tuple[str, str], str] = {}
+    contradicted: list[str] = []
+    blank = unsure = 0
+    for number, cells in rows:
+        # Spreadsheets may drop empty cells at the end of a row.
+        cells = cells + [""] * (len(header) - len(cells))
+        meaning = _meaning(cells[answer], path, number, answer)
+        texts = (_GUARD.sub("", cells[source].strip()), _GUARD.sub("", cells[target].strip()))
+        if meaning == "":
+            blank += any(texts)
+        elif meaning == "unsure":
+            unsure += 1
+        elif answers.setdefault(texts, meaning == "good") != (meaning == "good"):
+            contradicted.append(f"{places[texts]} and row {number}")
+        else:
+            places.setdefault(texts, f"row {number}")
+    for text in contradicted:
+        log.warning("%s: %s answer the same pair differently; the first counts", path, text)
+    if not answers:
+        raise DataError(
+            f"no row is answered good or bad ({unsure:,} unsure, {blank:,} blank); fill in the"
+            " column answer",
+            path=path,
+        )
+    good = sum(answers.values())
+    note = (
+        f"labels: {good:,} good, {len(answers) - good:,} bad; left out: {unsure:,} unsure,"
+        f" {blank:,} without an answer"
+    )
+    return Judgments(answers, places, [note])
+
+
+def _meaning(cell: str, path: Path, row: int, column: int) -> str:
+    """Return good, bad, unsure, or an empty text for an empty cell."""
+    word = unicodedata.normalize("NFKC", cell).strip().casefold().strip(".!")
+    if not word:
+        return ""
+    # A workbook holds 1 as the number 1.0, a table in other digits.
+    word = _NUMBER.sub(r"\1", "".join(str(unicodedata.digit(c, c)) for c in word))
+    if word not in _MEANINGS:
+        where = f"cell {chr(ord('A') + column)}{row}" if column < 26 else f"row {row}"
+        raise DataError(
+            f"{where}: the answer {cell[:40]!r} is no known word; expected good, bad or unsure"
+            " (or yes, no, y, n, 1, 0)",
+            path=path,
+        )
+    return _MEANINGS[word]

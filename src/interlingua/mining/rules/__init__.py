@@ -1,0 +1,1 @@
+"""Checks that compare the form of two texts by rules, and need no model."""
