@@ -358,7 +358,8 @@ def read_right_links(path: PathLike, lengths: tuple[int, int]) -> list[Link]:
         first = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), None)
     if first is None:
         return []
-    number, line = first[0], first[1].rstrip("\r\n")
+    number = first[0]
+    line = first[1].rstrip("\r\n")
     if is_rung(line):
         return read_ladder(path, lengths)
     if is_text_rung(line):

@@ -1,0 +1,130 @@
+"""Run the terminal sessions of a guide, and compare what its commands print with the page.
+
+A fenced ``console`` block is a session: commands behind ``$ ``, and below each what it prints.
+``cat FILE`` shows a file. If no command has written the file, the session shows what the reader
+has, and the file is created. A line ``...`` stands for any lines of the output. Fenced ``sh``
+blocks are not run. A ``toml`` or ``python`` block that begins with ``# NAME`` is a file.
+``UPDATE_DOCS=1`` writes the output into the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua.cli import main
+
+FENCE = re.compile(r"^```(console|toml|python)\n(.*?)^```$", re.M | re.S)
+FILE_NAME = re.compile(r"# (\S+\.(?:toml|py))$")
+NUMBER = re.compile(r"-?\d+\.\d+")
+DIGEST = re.compile(r"\b[0-9a-f]{12}\b|\b[0-9a-f]{8}(?=\.json)")
+UNIT_OF_TIME = re.compile(r"\d+(?:\.\d+)? (?:ms|s|min|h)\b|\d[\d,.]* (?:pairs|texts|tokens)/s")
+
+
+def follow_sessions(page: str, folder: Path) -> str:
+    """Run a page in a folder and return it with the output of this run.
+
+    Args:
+        page: its text, Markdown.
+        folder: the working directory of the commands.
+    """
+
+    def run_block(block: re.Match[str]) -> str:
+        kind, body = block.groups()
+        if kind == "console":
+            return f"```console\n{run_session(body)}```"
+        name = FILE_NAME.match(body.split("\n", 1)[0])
+        if name:
+            Path(name.group(1)).write_text(body, encoding="utf-8")
+        return block.group(0)
+
+    with contextlib.chdir(folder), python_path(folder):
+        return FENCE.sub(run_block, page)
+
+
+def run_session(body: str) -> str:
+    """Run the commands of one block and return the block with their output."""
+    found = []
+    for part in re.split(r"^(?=\$ )", body, flags=re.M):
+        command = re.match(r"\$ ((?:[^\n]*\\\n)*[^\n]*)\n", part)
+        if command is None:
+            assert not part.strip(), f"output before a command: {part!r}"
+            continue
+        words = shlex.split(re.sub(r"\\\n\s*", "", command.group(1)))
+        shown = part[command.end() :]
+        output = run_command(words, shown)
+        found.append(f"$ {command.group(1)}\n{shown if is_excerpt(shown, output) else output}")
+    return "".join(found)
+
+
+def is_excerpt(shown: str, output: str) -> bool:
+    """Return whether an output has the shown lines, with any lines in place of ``...``."""
+    lines = [
+        r"(?:.*\n)*" if line == "...\n" else re.escape(mask_numbers(line))
+        for line in shown.splitlines(keepends=True)
+    ]
+    return "...\n" in shown and re.fullmatch("".join(lines), mask_numbers(output)) is not None
+
+
+def run_command(words: list[str], shown: str) -> str:
+    """Run one command and return what it prints.
+
+    Args:
+        words: of the command line.
+        shown: what the page shows below the command.
+    """
+    program, *arguments = words
+    if program == "cat":
+        path = Path(arguments[0])
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(shown, encoding="utf-8")
+        return path.read_text(encoding="utf-8")
+    assert program == "interlingua", words
+    out = io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(out),
+        pytest.raises(SystemExit) as stop,
+    ):
+        main.main(arguments)
+    assert not stop.value.code, (words, out.getvalue())
+    text = out.getvalue().replace(f"{Path.cwd()}{os.sep}", "")
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+@contextlib.contextmanager
+def python_path(folder: Path):
+    """Let commands import the modules of a folder."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in [path.stem for path in folder.glob("*.py")]:
+            sys.modules.pop(name, None)
+
+
+def check_sessions(page: Path, folder: Path) -> None:
+    """Fail if a session of a page prints something else than the page shows.
+
+    Decimal numbers, times and digests may differ, because machines differ.
+    """
+    text = page.read_text(encoding="utf-8")
+    now = follow_sessions(text, folder)
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(now, encoding="utf-8")
+        return
+    assert mask_numbers(now) == mask_numbers(text), f"{page.name} is old: UPDATE_DOCS=1 make test"
+
+
+def mask_numbers(text: str) -> str:
+    """Return the text with times, decimal numbers and digests replaced."""
+    return NUMBER.sub("0.0", DIGEST.sub("0", UNIT_OF_TIME.sub("0 s", text)))
