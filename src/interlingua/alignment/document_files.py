@@ -314,8 +314,8 @@ def assign_sides(
         left_out: files that could not be read, for errors.
 
     Raises:
-        DataError: a side has no document, a language can't be found, both sides have the same one, or one folder holds
-            more or fewer than two languages and they are not given.
+        DataError: a side has no document, a language can't be found, both sides have the same one,
+            or one folder holds more or fewer than two languages and they are not given.
     """
     facts = [(one.path, one.language, one.side) for one in documents]
     sides_read = {side for _, _, side in facts}
@@ -332,15 +332,15 @@ def assign_sides(
             " --source-language and --target-language, or check the folders"
         )
     sides = []
-    left_out = []
+    misplaced = []
     for path, language, side in facts:
         place = _place_of(language, side, codes, given)
         sides.append(place)
         if place < 0:
             found = f"its language is {_name_of(language)}" if language else "language not found"
             wanted = " or ".join(codes) if side < 0 else codes[side]
-            left_out.append(LeftOut(path, f"{found}, not {wanted}"))
-    return SideLanguages(codes, sides, left_out)
+            misplaced.append(LeftOut(path, f"{found}, not {wanted}"))
+    return SideLanguages(codes, sides, misplaced)
 
 
 def _place_of(

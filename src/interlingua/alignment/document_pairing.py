@@ -52,7 +52,7 @@ BACKGROUND_SENTENCES = 1000
 """Sentences of the other side in the sample."""
 NEAREST = 8
 """Number of nearest sentences of the sample; their mean similarity is subtracted."""
-ORDER_WEIGHT = 0.15
+ORDER_WEIGHT = 0.3
 """Similarity that is subtracted for two sentences at opposite ends of their documents."""
 WRONG_SHARE = 0.015
 """Share of wrong pairs among accepted ones that the threshold aims at."""
