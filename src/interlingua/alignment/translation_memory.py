@@ -243,7 +243,9 @@ class TranslationMemory:
         left, notes = parse_json((folder / "left-out.json").read_text(encoding="utf-8"))
         self.report.left_out += [*left_out, *(LeftOut(*one) for one in left)]
         self.report.notes += notes
-        chosen = assign_sides(stored_documents(folder / "units.jsonl"), self.config.languages)
+        chosen = assign_sides(
+            stored_documents(folder / "units.jsonl"), self.config.languages, self.report.left_out
+        )
         self.report.left_out += chosen.left_out
         self.report.languages = chosen.codes
         # A calibration of other languages or another model shows before the work.
