@@ -59,12 +59,14 @@ collected: $(DEV)
 	$(BIN)/python -m pytest --collect-only -qq --collected=$(RECORDS)/collected.txt > $(RECORDS)/collection.log
 	$(BIN)/python tools/collected_tests.py $(RECORDS)/collected.txt
 
-# Core tests with the oldest dependencies that pyproject.toml allows, in an environment of its own.
+# Core tests with the oldest dependencies that pyproject.toml allows, in an environment of its own. Old packages use what
+# others have deprecated since.
 test-oldest:
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --constraint constraints-oldest.txt $(TORCH_ARGS) --editable '.[serve,parquet,zst]' --editable $(MINI) \
 	  pytest pytest-timeout pytest-xdist hypothesis httpx scipy
-	$(OLDEST)/bin/python -m pytest -q --numprocesses $(TEST_WORKERS) -m core $(OLDEST_TESTS) $(TEST_ARGS)
+	$(OLDEST)/bin/python -m pytest -q --numprocesses $(TEST_WORKERS) -m core \
+	  -W ignore::DeprecationWarning -W ignore::FutureWarning $(OLDEST_TESTS) $(TEST_ARGS)
 
 # Every reader under atheris, for so many seconds together; Python without a wheel of atheris has none.
 fuzz: $(DEV)

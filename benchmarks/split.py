@@ -8,8 +8,8 @@
 Each case is a text with the sentences that a reader finds in it; it is right if all are found and
 nothing else. White space is not compared. A file of lines is named by its language
 (``deu_Latn.txt``, ``deu-eng.tsv``): every five lines that end with a mark are joined to a text, and
-F1 is that of the borders inside. Lines that hold two sentences count against every splitter alike;
-``--single`` leaves out those whose translation, the same line of another file, holds two.
+F1 is that of the borders inside. Lines that hold two sentences count against every splitter; with
+``--single`` a line is left out if its translation, the same line of another file, holds two.
 
 Compared are ``interlingua.split`` and those of sentencex, pysbd and ICU (``icu4py``) that are
 installed. A splitter without a language uses its English rules. The last line is the ratio of
@@ -37,7 +37,7 @@ UNSPACED = ("zho", "yue", "jpn")
 """Languages without a space between sentences."""
 ENDS = re.compile(r"[.!?…。！？؟۔।॥။។։፧:;།]['\"”’»」』)]*$")
 INNER_END = re.compile(r"[.!?…]['\"”’)]*\s+\S")
-PYSBD = "am ar bg da de el en es fa fr hi hy it ja kk mr my nl pl ru sk ur zh".split()
+PYSBD = "am ar bg da de el en es fa fr hi hy it ja kk mr my nl pl ru sk ur zh"
 
 Splitter = Callable[[str, str], Sequence[str]]
 Case = tuple[str, str, list[str]]
@@ -73,7 +73,7 @@ def _sentencex() -> Splitter:
 def _pysbd() -> Splitter:
     import pysbd
 
-    segmenters = {code: pysbd.Segmenter(language=code, clean=False) for code in PYSBD}
+    segmenters = {code: pysbd.Segmenter(language=code, clean=False) for code in PYSBD.split()}
 
     def run(text: str, language: str) -> list[str]:
         code = _short(language)
@@ -102,7 +102,7 @@ def _short(language: str) -> str:
 
 def read_cases(path: Path) -> Iterator[Case]:
     """Read cases: a language, a kind, and a text with a border before each further sentence."""
-    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    _, *lines = path.read_text(encoding="utf-8").splitlines()
     for line in lines:
         language, _, text = line.split("\t")
         text = text.replace(r"\n", "\n")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from interlingua.verbs.calibrate import calibrate as calibrate
     from interlingua.verbs.compare import compare as compare
     from interlingua.verbs.debias import debias as debias
+    from interlingua.verbs.documents import documents as documents
     from interlingua.verbs.embed import embed as embed
     from interlingua.verbs.evaluate import evaluate as evaluate
     from interlingua.verbs.export import export as export
@@ -45,6 +46,7 @@ __all__ = [
     "calibrate",
     "compare",
     "debias",
+    "documents",
     "embed",
     "evaluate",
     "export",

@@ -15,6 +15,7 @@ from interlingua.alignment.align import (
     align_sentences,
     join_sentences,
     link_line,
+    read_document_sentences,
     read_links,
     with_blank_lines,
 )
@@ -26,6 +27,7 @@ from interlingua.alignment.sentence_alignment import (
 )
 from interlingua.errors import DataError
 from interlingua.storage.arrays import unit_rows
+from tests.corpus.documents.made import write_docx
 from tests.mining.invented import write_lines
 from tests.mining.words import encode
 from tests.progress_records import Recorded
@@ -251,3 +253,15 @@ def test_plain_text_is_split_and_its_sentences_written_beside_the_links(tmp_path
     assert set(seen) == {"deu_Latn", "eng_Latn"}
     for side in ("source", "target"):
         assert (tmp_path / f"links.{side}.txt").read_text().splitlines() == sentences
+
+
+@pytest.mark.parametrize("name", ["a.de.html", "a.de.docx"])
+def test_documents_of_other_kinds_are_split_unit_by_unit(tmp_path, name):
+    path = tmp_path / name
+    if name.endswith("docx"):
+        write_docx(path, [("heading", 1, "Ab cd"), ("paragraph", 0, "Ef gh. Ij kl.")])
+    else:
+        path.write_text("<h1>Ab cd</h1><p>Ef gh. Ij kl.</p>")
+    assert read_document_sentences(path, split_as="deu") == ["Ab cd", "Ef gh.", "Ij kl."]
+    with pytest.raises(DataError, match="--split"):
+        read_document_sentences(path)

@@ -122,7 +122,7 @@ def test_help_stands_under_the_headings_of_the_groups(capsys):
     assert headings == ["Arguments:", "Search:", "Options:"]
 
 
-WITH_DEFAULT = ["embed", "mine", "calibrate", "score", "align"]
+WITH_DEFAULT = ["embed", "mine", "calibrate", "score", "align", "documents"]
 
 
 def test_these_verbs_have_a_model_of_their_own(done):

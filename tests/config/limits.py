@@ -24,8 +24,8 @@ from interlingua.errors import InterlinguaError
 
 Build = Callable[..., Any]
 VERBS = (
-    "align", "analyse", "average", "calibrate", "debias", "embed", "evaluate", "export", "extend",
-    "index", "mine", "prepare", "quickstart", "score", "search", "serve", "train",
+    "align", "analyse", "average", "calibrate", "debias", "documents", "embed", "evaluate",
+    "export", "extend", "index", "mine", "prepare", "quickstart", "score", "search", "serve", "train",
 )  # fmt: skip
 TRAIN: dict[str, dict[str, Any]] = {
     "data": {"corpus": "c"},

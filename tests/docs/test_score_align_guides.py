@@ -7,12 +7,14 @@ import re
 import sys
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from interlingua.alignment import sentence_alignment
 from interlingua.alignment.align import read_links
 from interlingua.config.registry import CHECKS
 from interlingua.corpus.formats.bitext import read_pairs, write_pairs
+from interlingua.mining.defaults import GLOSSARY, RULES
 from tests.alignment import test_sentence_alignment
 from tests.alignment.test_align import written
 from tests.docs.markdown import follow, run_python
@@ -21,6 +23,7 @@ from tests.mining.test_score_learning import is_right
 from tests.tiny import tiny_encoder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCORE = DOCS / "how-to" / "score.md"
 METHOD = DOCS / "methods" / "alignment.md"
 
 
@@ -35,6 +38,13 @@ def workplace(tmp_path_factory, word_vocabulary):
         f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in noisy[:120]
     )
     (folder / "judged.tsv").write_text(judged, encoding="utf-8")
+    terms = re.search(r"^de,en\n.*?(?=^```)", SCORE.read_text(encoding="utf-8"), re.M | re.S)[0]
+    (folder / "terms.csv").write_text(terms, encoding="utf-8")
+    book = openpyxl.Workbook()
+    book.active.append(["source", "target", "answer"])
+    for pair in noisy[:120]:
+        book.active.append([pair.source, pair.target, "good" if is_right(pair) else "bad"])
+    book.save(folder / "answered.xlsx")
     for seed in (1, 2):
         written(folder, seed, 20)
     for name, path in (
@@ -54,7 +64,7 @@ def test_score(workplace, capsys):
         workplace,
         instead={"hf:intfloat/multilingual-e5-small": "model"},
     )
-    assert len(done) == 5
+    assert len(done) == 8
     kept, rest = (
         (workplace / name).read_text(encoding="utf-8").splitlines()
         for name in ("clean.tsv", "rest.tsv")
@@ -69,6 +79,11 @@ def test_score(workplace, capsys):
     assert known["deu_Latn-eng_Latn"]["basis"] == "labels"
     checked = (workplace / "checked.tsv").read_text(encoding="utf-8").splitlines()
     assert all(len(line.split("\t")) == 5 for line in checked)
+    rows = list(openpyxl.load_workbook(workplace / "review.xlsx").active.values)
+    assert rows[0][-1] == "answer"
+    assert len(rows) == 201
+    messages = (workplace / "messages.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {*RULES, GLOSSARY} <= set(json.loads(messages[0]))
     assert "pairs/s" in capsys.readouterr().err
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.adapt import invented as small_words
+from tests.alignment.invented_documents import contents, write_sides
 from tests.conftest import pairs
 from tests.mining.invented import corpora, sentence, text
 
@@ -78,6 +79,7 @@ def write_inputs(folder: Path) -> None:
         rng.normal(size=(60, 4)).astype("f4") + np.repeat(np.eye(2, 4), 30, axis=0),
     )
     write(folder / "labels.txt", ["de"] * 30 + ["en"] * 30)
+    write_sides(folder / "manuals", contents(6))
     small_words.workplace(folder / "small")
 
 
@@ -180,6 +182,19 @@ def steps() -> dict[str, list[str]]:
             "links.align",
             "--texts",
             "linked.tsv",
+        ],
+        "documents": [
+            "documents",
+            WORDS[0],
+            "manuals/de",
+            "manuals/en",
+            *WORDS[1:],
+            "-o",
+            "memory.tmx",
+            "--report",
+            "memory.html",
+            "--write-pairs",
+            "paired.tsv",
         ],
         "index": [
             "index",

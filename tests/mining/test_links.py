@@ -11,7 +11,6 @@ from interlingua.alignment.align import (
     read_document_sentences,
     read_links,
     read_list,
-    read_right_links,
 )
 from interlingua.alignment.sentence_alignment import Link
 from interlingua.errors import ConfigError, DataError
@@ -60,55 +59,6 @@ def test_links_without_costs_or_spaces(tmp_path):
 def test_lines_that_are_no_links(text, message, tmp_path):
     with pytest.raises(DataError, match=message):
         read_links(written(tmp_path / "gold", text), (5, 3))
-
-
-LADDER = "0\t0\t0.3\n1\t1\t1.25\n3\t2\t-0.3\n3\t4\t0\n5\t4\t0.9\n6\t6\t0\n"
-
-
-@pytest.mark.parametrize(
-    "text", [LADDER, LADDER.replace("\t", " ").replace("\n", "\r\n"), f"\n{LADDER}"]
-)
-def test_a_ladder_of_hunalign_gives_its_links(tmp_path, text):
-    # Its rungs: 1-1, 2-1, nothing-2, 2-nothing, 1-2.
-    assert read_right_links(written(tmp_path / "gold", text), (6, 6)) == [
-        Link((0,), (0,), 0.0),
-        Link((1, 2), (1,), 0.0),
-        Link((), (2,), 0.0),
-        Link((), (3,), 0.0),
-        Link((3,), (), 0.0),
-        Link((4,), (), 0.0),
-        Link((5,), (4, 5), 0.0),
-    ]
-
-
-def test_a_ladder_without_scores_and_its_last_rungs(tmp_path):
-    path = written(tmp_path / "gold", "0 0\n1 2\n")
-    assert read_right_links(path, (5, 5)) == [Link((0,), (0, 1), 0.0)]
-
-
-def test_links_of_vecalign_are_right_links(tmp_path):
-    path = written(tmp_path / "gold", "\n[0, 1]:[0]:0.2\n")
-    assert read_right_links(path, (2, 1)) == [Link((0, 1), (0,), 0.2)]
-    assert read_right_links(written(tmp_path / "none", "\n"), (2, 1)) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("Ein Satz.\tA sentence.\t0.5\n", "gold:1: .*-text"),
-        ("\nEins. ~~~ Zwei.\tOne.\t1\n", "gold:2: .*-text"),
-        ("1\t1\t0.5\n2\t2\t0\n", "gold:1: .*0 0.*1 1"),
-        ("0\t0\t0.5\n2\t2\t0\n1\t3\t0\n", "gold:3: .*1 3.*2 2"),
-        ("0\t0\t0.5\n2\t2\t0\n2\t2\t0\n", "gold:3: .*2 2"),
-        ("0\t0\t0.5\n7\t2\t0\n", "gold:2: .*7 2.*of 5"),
-        ("0\t0\t0.5\n[0]:[0]\n", r"gold:2: .*\[0\]:\[0\]"),
-        ("0\t0\t0.5\n", "gold: .*two rungs"),
-        ("A sentence.\n", "gold:1: .*hunalign.*A sentence"),
-    ],
-)
-def test_gold_that_is_neither_links_nor_a_ladder(tmp_path, text, message):
-    with pytest.raises(DataError, match=message):
-        read_right_links(written(tmp_path / "gold", text), (5, 3))
 
 
 def test_sentences_are_lines_blank_ones_too(tmp_path):

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from interlingua.config.registry import CHECKS
-from interlingua.mining.review import read_labels
 from interlingua.mining.calibration.calibration import Bin
 from interlingua.mining.checks import CheckPlan, find_check
 from interlingua.mining.filter import write_mined
 from interlingua.mining.page import format_check_value, histogram_bars, write_mining_page
+from interlingua.mining.review import read_labels
 from interlingua.mining.texts import Line
 from interlingua.report.pages import macro
 from tests.mining.curves import calibration

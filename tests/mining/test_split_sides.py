@@ -90,7 +90,7 @@ def test_mining_of_documents_finds_what_is_found_in_their_sentences(documents):
 def test_lists_and_known_vectors_are_not_split(documents):
     with pytest.raises(ConfigError, match=r"split.*interlingua\.split"):
         interlingua.mine(embed, ["One. Two."], ["Eins. Zwei."], split=True)
-    with pytest.raises(ConfigError, match="--source-vectors .*--split"):
+    with pytest.raises(ConfigError, match=r"--source-vectors .*--split"):
         interlingua.mine(
             embed,
             documents / "whole.de",

@@ -17,6 +17,7 @@ from interlingua.config.registry import DEFAULT_MODEL, MODELS, import_place
 from interlingua.encoder.directories.model_directory import read_json
 from interlingua.encoder.encoder import Encoder
 from tests.distributions import build_wheel
+from tests.models import needs_weights
 
 ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "models" / "mini"
@@ -50,6 +51,7 @@ def stock(importable):
     return folder()
 
 
+@needs_weights("mini")
 def test_the_entry_point_leads_to_the_folder_of_the_model(importable):
     [(name, place)] = PROJECT["entry-points"][MODELS].items()
     assert name == DEFAULT_MODEL
@@ -83,6 +85,7 @@ def test_the_files_of_the_wheel_are_small(wheel):
     assert sum(entry.file_size for entry in wheel.infolist()) <= MOST_BYTES
 
 
+@needs_weights("mini")
 def test_the_digest_is_that_of_the_files():
     whole = hashlib.sha256()
     for path in sorted(
@@ -92,6 +95,7 @@ def test_the_digest_is_that_of_the_files():
     assert (MODEL / "packed.sha256").read_text(encoding="ascii").strip() == whole.hexdigest()
 
 
+@needs_weights("mini")
 def test_the_model_needs_no_prompt_and_can_be_cut(stock):
     encoder = Encoder.load(stock)
     assert encoder.settings.prompts == {}
@@ -108,6 +112,7 @@ def test_the_model_needs_no_prompt_and_can_be_cut(stock):
         assert similarities.argmax(axis=1).tolist() == [0, 1]
 
 
+@needs_weights("mini")
 def test_sentence_transformers_reads_the_same_vectors(stock):
     library = pytest.importorskip("sentence_transformers")
     texts = ["Wo ist der Bahnhof?", "駅はどこですか。", "أين المحطة؟"]
@@ -117,6 +122,7 @@ def test_sentence_transformers_reads_the_same_vectors(stock):
     assert np.allclose(Encoder.load(stock).encode(texts), theirs, atol=1e-5)
 
 
+@needs_weights("mini")
 def test_the_card_names_sources_licenses_and_the_cost():
     card = (MODEL / "README.md").read_text(encoding="utf-8")
     assert 'license: "mit"' in card
@@ -127,6 +133,7 @@ def test_the_card_names_sources_licenses_and_the_cost():
     assert read_json(MODEL / "config_sentence_transformers.json")["prompts"] == {}
 
 
+@needs_weights("mini")
 def test_both_cards_have_the_numbers_of_the_results(monkeypatch):
     """Else run experiments/mini/card_numbers.py."""
     path = ROOT / "experiments" / "mini" / "card_numbers.py"
@@ -142,6 +149,7 @@ def test_both_cards_have_the_numbers_of_the_results(monkeypatch):
         assert script.with_numbers(text, table) == text
 
 
+@needs_weights("mini")
 @pytest.mark.parametrize(
     ("text", "form"),
     [

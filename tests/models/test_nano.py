@@ -13,6 +13,7 @@ import interlingua
 from interlingua.config.registry import MODELS, import_place
 from interlingua.encoder.encoder import Encoder
 from tests.distributions import build_wheel
+from tests.models import needs_weights
 
 ROOT = Path(__file__).resolve().parents[2]
 NANO = ROOT / "models" / "nano"
@@ -68,6 +69,7 @@ def test_the_wheel_is_small_and_holds_the_package_and_both_copyrights(tmp_path):
     assert "The interlingua authors" in license
 
 
+@needs_weights("nano")
 def test_translations_are_nearest_without_a_prompt(folder):
     encoder = Encoder.load(folder)
     assert (encoder.dim, encoder.settings.prompts, encoder.settings.default_prompt) == (
@@ -80,6 +82,7 @@ def test_translations_are_nearest_without_a_prompt(folder):
         assert (encoder.encode(list(others)) @ english.T).argmax(axis=1).tolist() == [0, 1, 2]
 
 
+@needs_weights("nano")
 def test_sentence_transformers_reads_the_same_vectors(folder, tmp_path):
     library = pytest.importorskip("sentence_transformers")
     interlingua.export(folder, output=tmp_path / "float32", verify=False)
@@ -93,6 +96,7 @@ def test_sentence_transformers_reads_the_same_vectors(folder, tmp_path):
     assert (ours * theirs).sum(axis=1).min() > 0.999  # it leaves the scales of tokens out
 
 
+@needs_weights("nano")
 def test_the_card_names_sources_and_licenses(folder):
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert 'license: "mit"' in card

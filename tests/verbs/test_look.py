@@ -72,8 +72,9 @@ def test_test_sets_are_named_or_below_the_data_folder(folder, monkeypatch):
 
 
 def test_a_file_that_can_not_be_read_is_reported_and_the_others_go_on(folder):
-    found = interlingua.look(["missing.tsv", "news.de-en.tsv"])
-    assert [one.kind for one in found] == ["unreadable", "pairs"]
+    names = ["missing.tsv", "no-*.tsv", "memory://nowhere/x.tsv", "news.de-en.tsv"]
+    found = interlingua.look(names)
+    assert [one.kind for one in found] == [*["unreadable"] * 3, "pairs"]
     assert "missing.tsv" in look_table(found[0]).rows[0][1]
 
 
@@ -98,3 +99,21 @@ def test_it_does_without_torch(folder):
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_remote_file_has_its_own_name_in_the_report(folder):
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://corpus/news.de-en.tsv", "w", encoding="utf-8") as file:
+        file.write("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    (found,) = interlingua.look("memory://corpus/*.tsv")
+    assert found.units == 120
+    assert found.path.startswith("memory://")
+    assert found.path.endswith("/corpus/news.de-en.tsv")
+    assert found.path in found.next_command
+
+
+def test_a_format_of_a_package_that_is_missing_is_reported(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (folder / "sheet.de-en.xlsx").write_bytes(b"PK\x03\x04xl/")
+    found = interlingua.look(["sheet.de-en.xlsx", "news.de-en.tsv"])
+    assert [one.kind for one in found] == ["unreadable", "pairs"]

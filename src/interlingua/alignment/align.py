@@ -36,10 +36,12 @@ from interlingua.alignment.sentence_alignment import (
     doubtful_blocks,
     sides_of,
 )
+from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, is_document
+from interlingua.corpus.documents.reading import read_document
 from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
 from interlingua.corpus.formats.monolingual import find_language, language_of
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
-from interlingua.corpus.segments.sentence_splitting import split_text
+from interlingua.corpus.segments.sentence_splitting import split_paragraph, split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
@@ -94,14 +96,14 @@ def read_document_sentences(
     column: str | None = None,
     language: str | None = None,
 ) -> list[str]:
-    """Read the sentences of a document: lines, a table's column, or plain text that is split.
+    """Read the sentences of a document: lines, a table's column, or the text that is split.
 
-    Blank lines are included.
+    Blank lines are included. Split are plain text, and documents of all kinds unit by unit.
 
     Args:
         path: the file.
-        split_as: the language by which plain text is split, empty if it is unknown; None = a
-            sentence per line.
+        split_as: the language by which text is split, empty if it is unknown; None = a sentence
+            per line.
         column: of a table, see ``sentence_table.read_column``.
         language: that a table's column may be named after.
 
@@ -109,6 +111,11 @@ def read_document_sentences(
         DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
     """
     refuse_column(column, path)
+    if split_as is None and stem_and_suffix(path)[1] in (*OFFICE_SUFFIXES, *HTML_SUFFIXES):
+        raise DataError("a document of paragraphs; split it into sentences: --split", path=path)
+    if split_as is not None and is_document(path):
+        units = read_document(path, split_as or None).units
+        return [sentence for unit in units for sentence in split_paragraph(unit.text, split_as)]
     if is_table(path):
         sentences = list(read_column(path, column=column, language=language))
     else:
@@ -351,7 +358,8 @@ def read_right_links(path: PathLike, lengths: tuple[int, int]) -> list[Link]:
         first = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), None)
     if first is None:
         return []
-    number, line = first[0], first[1].rstrip("\r\n")
+    number = first[0]
+    line = first[1].rstrip("\r\n")
     if is_rung(line):
         return read_ladder(path, lengths)
     if is_text_rung(line):
@@ -659,19 +667,31 @@ class SentenceBlocks:
     Args:
         sentences: of the document, at least one.
         encode: returns the vectors of texts.
+        borders: whether each sentence can't be joined with the one before; default: all can.
+        headings: whether each sentence is a heading; default: none is.
 
     Attributes:
         vectors: the blocks, of all sizes that were requested.
         known: which of them are embedded.
+        headings: whether each sentence is a heading.
+        has_headings: whether there is a heading.
     """
 
     def __init__(
         self,
         sentences: Sequence[str],
         encode: Callable[[Sequence[str]], Float32[ndarray, "n d"]],
+        borders: Bool[ndarray, " n"] | None = None,
+        headings: Bool[ndarray, " n"] | None = None,
     ) -> None:
         self.sentences = sentences
         self.encode = encode
+        self.has_headings = headings is not None and bool(headings.any())
+        self.headings = np.zeros(len(sentences), bool) if headings is None else headings
+        # The number of the run of sentences that may be joined, of each sentence.
+        self._runs = np.zeros(len(sentences), np.int64)
+        if borders is not None:
+            self._runs = np.cumsum(borders)
         self.known: KnownBlocks = np.zeros((0, len(sentences)), bool)
         self.vectors: BlockVectors = np.zeros((0, len(sentences), 0), np.float32)
         # Size and last sentence of the block that has the vector of a text.
@@ -680,6 +700,8 @@ class SentenceBlocks:
     def texts(self, size: int, needed: Bool[ndarray, " n"]) -> dict[int, str]:
         """Return the texts of needed blocks by their last sentences."""
         lasts = [last for last in np.flatnonzero(needed).tolist() if last >= size - 1]
+        runs = self._runs
+        lasts = [last for last in lasts if runs[last - size + 1] == runs[last]]
         return {
             last: join_sentences(self.sentences, range(last - size + 1, last + 1)) for last in lasts
         }
@@ -719,7 +741,8 @@ def align_sentences(
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
     Single sentences are aligned first. Where a link one to one is in doubt, the blocks of two
-    sentences are embedded and all is aligned again, then those of three, and so on.
+    sentences are embedded and all is aligned again, then those of three, and so on. If headings are
+    known of both documents and both have some, they are linked with headings only.
 
     Args:
         source: one document.
@@ -729,6 +752,10 @@ def align_sentences(
     """
     sides = (source, target)
     needed = tuple(np.ones(len(side.sentences), bool) for side in sides)
+    # A document without headings may have lost them in its format.
+    kinds = None
+    if source.has_headings and target.has_headings:
+        kinds = (source.headings, target.headings)
     total = 0
     # A link has at least one sentence on either side: no block is longer than the sum less one.
     for size in range(1, config.max_sentences):
@@ -741,7 +768,7 @@ def align_sentences(
         known = (source.known, target.known)
         # Links of at most ``size`` sentences on a side, which is as far as blocks are known.
         reached = replace(config, max_sentences=size + 1)
-        found = align_blocks(source.vectors, target.vectors, reached, known=known)
+        found = align_blocks(source.vectors, target.vectors, reached, known=known, kinds=kinds)
         levels = sides_of(source.vectors, target.vectors, known)
         needed = doubtful_blocks(found.links, *levels, size + 1, config.clear)
     return found

@@ -2,8 +2,8 @@
 
 A rung is a line with two numbers of sentences, from 0, and optionally a score: ``12 TAB 13 TAB
 0.5``. Two rungs in a row, (i, j) and (i', j'), link the source sentences i to i' - 1 with the
-target sentences j to j' - 1. If one of these runs is empty, each sentence of the other is left alone. The
-first rung is 0 0, and the last one has the numbers of sentences of both documents.
+target sentences j to j' - 1. If one of these runs is empty, each sentence of the other is left
+alone. The first rung is 0 0, and the last one has the numbers of sentences of both documents.
 """
 
 from __future__ import annotations

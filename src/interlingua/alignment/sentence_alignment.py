@@ -55,6 +55,8 @@ BlockVectors = Float32[ndarray, "k n d"]
 anything."""
 KnownBlocks = Bool[ndarray, "k n"]
 """``known[p - 1, i]``: whether the block of p sentences that ends with sentence i is embedded."""
+SentenceKinds = Bool[ndarray, " n"]
+"""Whether each sentence is a heading. A link has headings on both sides, or on neither."""
 LinkShape = tuple[int, int]
 """Sentences of the source and of the target in a link."""
 
@@ -135,11 +137,13 @@ class DocumentLevel(NamedTuple):
         blocks: vectors by size and last sentence.
         chance: mean of 1 - cos to the other document's blocks.
         known: which blocks are embedded; links of others are not considered.
+        kinds: of each sentence, if links join only sentences of one kind.
     """
 
     blocks: BlockVectors
     chance: Float32[ndarray, "k n"]
     known: KnownBlocks
+    kinds: SentenceKinds | None = None
 
 
 class SearchBand(NamedTuple):
@@ -160,6 +164,7 @@ def align_blocks(
     config: AlignConfig | None = None,
     *,
     known: tuple[KnownBlocks, KnownBlocks] | None = None,
+    kinds: tuple[SentenceKinds, SentenceKinds] | None = None,
 ) -> Alignment:
     """Find the cheapest chain of links between two documents, as far as the bands reach.
 
@@ -168,6 +173,8 @@ def align_blocks(
         target: blocks of the other document.
         config: how to search.
         known: which blocks of either side are embedded; default: all.
+        kinds: of the sentences of either side; links that mix kinds are forbidden. A known block
+            has one kind. Default: there is one kind.
 
     Raises:
         ConfigError: blocks are missing for the links that are requested.
@@ -192,6 +199,8 @@ def align_blocks(
         shapes: tuple[LinkShape, ...] = ((1, 1),)
         if depth == 0:
             sides = sides_of(x, y, known)
+            if kinds is not None:
+                sides = sides[0]._replace(kinds=kinds[0]), sides[1]._replace(kinds=kinds[1])
             shapes = _known_shapes(config.shapes, sides[0].known, sides[1].known)
         n = x.shape[1]
         m = y.shape[1]
@@ -479,6 +488,8 @@ def link_costs(
         cost = costs(products, *chances, least=GRAIN)
         cost[~source.known[p - 1, left]] = np.inf
         cost[:, ~target.known[q - 1, right]] = np.inf
+        if source.kinds is not None and target.kinds is not None:
+            cost[source.kinds[left, None] != target.kinds[right]] = np.inf
         shorter = np.full_like(cost, np.inf)
         # Without the first sentence of the source's block, and without the last one.
         if (p - 1, q) in found:

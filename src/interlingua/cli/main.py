@@ -34,6 +34,7 @@ VERBS = {
     " translation.",
     "score": "Score or filter the pairs of a bitext as they stream by.",
     "align": "Link the sentences of two documents that are translations of each other.",
+    "documents": "Make a translation memory from the documents of two languages.",
     "debias": "Take the language out of a model's vectors, or out of stored ones.",
     "average": "Mix the weights of models, by shares that development data choose.",
     "extend": "Teach a model another language without forgetting the others.",

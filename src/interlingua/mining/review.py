@@ -99,12 +99,12 @@ class ReviewItem(NamedTuple):
     """A pair for the sheet.
 
     Attributes:
-        key: sorts the worst pairs first: rejected ones, then by probability or score.
+        value: probability, or the score where there is none.
         position: of the pair in the stream, from 1.
         row: the pair.
     """
 
-    key: tuple[bool, float]
+    value: float
     position: int
     row: PairRow
 
@@ -138,7 +138,7 @@ class ReviewSampler:
     def _note(self, row: PairRow) -> None:
         self.seen += 1
         value = row.columns.get("probability", row.columns["score"])
-        item = ReviewItem((not row.reasons, value), self.seen, row)
+        item = ReviewItem(value, self.seen, row)
         self._keep_worst(self.worst, item)
         for name in row.findings:
             self._keep_worst(self.found[name], item)
@@ -177,8 +177,8 @@ class ReviewSampler:
         return sorted(found.values(), key=lambda pair: _order(pair[0]))
 
 
-def _order(item: ReviewItem) -> tuple[tuple[bool, float], int]:
-    return item.key, item.position
+def _order(item: ReviewItem) -> tuple[float, int]:
+    return item.value, item.position
 
 
 def write_review(
@@ -245,7 +245,7 @@ def _cells(
         "position": item.position,
         "source": _short(pair.source),
         "target": _short(pair.target),
-        value: round(float(item.row.columns[value]), 3),
+        value: round(item.value, 3),
         "reasons": "; ".join([*reasons, *details]),
     }
 
@@ -358,7 +358,7 @@ def _answered(rows: Iterator[tuple[int, list[str]]], path: Path) -> Judgments:
             )
     source, target, answer = (header.index(name) for name in ("source", "target", "answer"))
     answers: dict[tuple[str, str], bool] = {}
-    places: Mapping[tuple[str, str], str] = MappingProxyType({})
+    places: dict[tuple[str, str], str] = {}
     contradicted: list[str] = []
     blank = unsure = 0
     for number, cells in rows:

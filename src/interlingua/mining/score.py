@@ -431,6 +431,8 @@ def open_stream(
     target_language: str | None = None,
     *,
     columns: tuple[str, str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     bad: BadLines | None = None,
 ) -> Stream:
     """Open a bitext that is read once.
@@ -442,6 +444,8 @@ def open_stream(
         source_language: in any code.
         target_language: code of the target's language, or None.
         columns: of the texts in a table, see ``read_pairs``.
+        sheet: of a workbook.
+        header_row: row of a table with the names of the columns.
         bad: how to handle unreadable lines; by default the first one is an error.
 
     Raises:
@@ -463,29 +467,53 @@ def open_stream(
         source_language=source_language,
         target_language=target_language,
         columns=columns,
+        sheet=sheet,
+        header_row=header_row,
         skipped=skipped,
         bad=bad,
     )
     # The first pair is read at once: it tells the languages, and an input that is empty or broken
     # fails before a model is at work.
-    try:
-        first = _first_pair(pairs, path, skipped, bad)
-    except BaseException as error:
-        # Entries that were left out may have begun a file, which is not to stay.
-        bad.__exit__(type(error), error, error.__traceback__)
-        raise
+    first = _first_pair_or_close(pairs, path, skipped, bad)
     languages = (first.source_language, first.target_language)
-    total = count_pairs(path, format, source_language, target_language, columns)
+    total = count_pairs(
+        path,
+        format,
+        source_language,
+        target_language,
+        columns=columns,
+        sheet=sheet,
+        header_row=header_row,
+    )
 
     def read_again() -> Stream:
         # Bad lines are noted by the stream that is written.
         silent = BadLines("skip" if bad.skips else "stop")
         return open_stream(
-            path, format, source_language, target_language, columns=columns, bad=silent
+            path,
+            format,
+            source_language,
+            target_language,
+            columns=columns,
+            sheet=sheet,
+            header_row=header_row,
+            bad=silent,
         )
 
     whole = itertools.chain([first], pairs)
     return Stream(whole, languages, total, skipped, bad, path, read_again)
+
+
+def _first_pair_or_close(
+    pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
+) -> TextPair:
+    """Return the first pair; if there is none, no file of bad lines stays."""
+    try:
+        return _first_pair(pairs, path, skipped, bad)
+    except BaseException as error:
+        # Entries that were left out may have begun a file, which is not to stay.
+        bad.__exit__(type(error), error, error.__traceback__)
+        raise
 
 
 def _first_pair(
@@ -559,7 +587,10 @@ def count_pairs(
     format: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
+    *,
     columns: tuple[str, str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> int | None:
     """Count the pairs of a file, which is fast compared with embedding them.
 
@@ -584,6 +615,8 @@ def count_pairs(
             source_language=source_language,
             target_language=target_language,
             columns=columns,
+            sheet=sheet,
+            header_row=header_row,
             bad=BadLines("skip"),
         )
         return sum(map(bool, pairs))

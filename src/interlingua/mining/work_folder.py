@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from interlingua.config.options import Options, recorded
 from interlingua.mining.vectors import VECTOR_FILES
 from interlingua.retrieval.topk.tiles import JOURNAL, LISTS
-from interlingua.storage.formats import MINING
+from interlingua.storage.files import PathLike
+from interlingua.storage.formats import MINING, Format
 from interlingua.storage.workspace import Workspace, open_workspace
 
 log = logging.getLogger("interlingua")
@@ -47,6 +48,9 @@ def at_work(
     *,
     keep: bool = True,
     options: Options | None = None,
+    format: Format = MINING,
+    parts: Mapping[str, str] = PARTS,
+    inputs: Iterable[PathLike] = (),
 ) -> Iterator[Workspace]:
     """Open a work folder and keep other runs out of it until the block ends.
 
@@ -59,6 +63,9 @@ def at_work(
         keep: whether the folder stays when the block ends well.
         options: of the verb, which the record holds. They may change: each step and part names
             those that determine it.
+        format: of the record.
+        parts: see ``open_workspace``.
+        inputs: files that must not change between a run and its resumption.
 
     Raises:
         ConfigError: another run is at work there, or the folder is not ours.
@@ -70,11 +77,12 @@ def at_work(
         # It holds users' texts, so that only its owner can enter it.
         with open_workspace(
             folder,
-            MINING,
+            format,
             settings=settings,
             may_change=(_OPTIONS,),
             remedy=_REMEDY,
-            parts=PARTS,
+            inputs=inputs,
+            parts=parts,
             shard=shard,
             is_private=True,
         ) as work:

@@ -36,17 +36,22 @@ class SourceConfig(CheckedSettings):
     """A collection of bitext files of one origin and license."""
 
     paths: tuple[Path, ...]
-    """Files, globs, Moses prefixes, or ``hf:NAME[:CONFIG[:SPLIT]]``; ``~`` and ``$VARIABLES`` are
-    expanded."""
+    """Files, globs, folders of translators' files, Moses prefixes, or
+    ``hf:NAME[:CONFIG[:SPLIT]]``; ``~`` and ``$VARIABLES`` are expanded."""
     name: str = ""
     """In the manifest; the first path's name when empty."""
     format: str | None = None
-    """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext, huggingface or ``package.module:Class``;
-    guessed from each file's name."""
+    """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext, xliff, qt, catalog, subtitles,
+    huggingface or ``package.module:Class``; guessed from each file's name."""
     languages: tuple[str, str] | None = None
     """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
     columns: tuple[str, str] | None = None
-    """Columns of the texts in .tsv, .csv, .xlsx or keys in .jsonl: names, or numbers from 1."""
+    """Columns of the texts in .tsv, .csv, .xlsx, .parquet or keys in .jsonl: names, or numbers
+    from 1."""
+    sheet: str | None = None
+    """Sheet of .xlsx, by its name or its number from 1; the first by default."""
+    header_row: Annotated[int, Between(1, MANY)] | None = None
+    """Row of .tsv, .csv or .xlsx with the names of the columns, from 1; found by default."""
     license: str = "unknown"
     """For the manifest."""
     weight: Annotated[float, Above(0, 1)] = 1.0

@@ -12,7 +12,12 @@ from pathlib import Path
 from interlingua.config.languages import ENGLISH as ENGLISH
 from interlingua.config.languages import LanguagePair as LanguagePair
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs
+from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs, resolved_code
+from interlingua.corpus.formats.localization.bitext_folders import (
+    is_bitext_folder,
+    several_bitexts,
+    with_its_source,
+)
 from interlingua.corpus.formats.moses import moses_files
 from interlingua.corpus.manifest import SourceFile
 from interlingua.errors import DataError
@@ -58,6 +63,11 @@ def find_files(source: SourceConfig) -> list[str]:
     """
     found: dict[str, None] = {}  # a set that keeps the order, which is that of preference
     for path in map(os.fspath, source.paths):
+        if source.format is None and is_bitext_folder(path):
+            bitexts = several_bitexts(path, *(source.languages or (None, None)))
+            if bitexts is not None:
+                found |= dict.fromkeys(own.path for own in bitexts.found)
+            continue
         if not glob.has_magic(path) or path.startswith("hf:"):
             found[path] = None
             continue
@@ -65,9 +75,17 @@ def find_files(source: SourceConfig) -> list[str]:
         if not matches:
             raise DataError("no file matches; check the path", path=path)
         for match in matches:
-            # A glob finds both files of a Moses pair, which get one name.
+            # A glob finds both files of a Moses pair, which get one name, and of catalogs those of
+            # the source language, which go with each of the others.
             paths = _moses_paths(match, source)
-            found[",".join(map(str, paths)) or match] = None
+            name: str | None = ",".join(map(str, paths)) or match
+            if not paths and source.format is None:
+                codes = source.languages or (None, None)
+                name = with_its_source(
+                    Path(match), (resolved_code(codes[0]), resolved_code(codes[1]))
+                )
+            if name is not None:
+                found[name] = None
     return list(found)
 
 
@@ -178,6 +196,8 @@ def _pairs(
         source_language=languages[0],
         target_language=languages[1],
         columns=source.columns,
+        sheet=source.sheet,
+        header_row=source.header_row,
         skipped=skipped,
         bad=bad,
     )
@@ -195,6 +215,8 @@ def _files_of(path: str, source: SourceConfig) -> list[Path]:
         return []
     if paths := _moses_paths(path, source):
         return list(paths)
+    if not Path(path).exists() and "," in path:
+        return [Path(part) for part in path.split(",")]
     if Path(path).is_dir():
         return sorted(file for file in Path(path).rglob("*") if file.is_file())
     return [Path(path)]

@@ -1,6 +1,7 @@
 """Passages to search in, out of files: lines of text, documents, tables, JSON, Parquet.
 
-A line of a text file is a passage, and so is a section of Markdown or HTML. A record is a row of a
+A line of a text file is a passage, and so is a section of a document (Markdown, HTML, Word,
+OpenDocument, EPUB, PDF, subtitles). A record is a row of a
 table (CSV, XLSX, TSV with a first row of names) or of Parquet, or an object of JSON Lines or of a
 JSON array. It has a ``text``, and may have an ``id``, a ``title`` and a ``language``; everything
 else in it is metadata, kept with the passage and usable in filters. All but documents are read as a
@@ -109,10 +110,10 @@ def read_passages(
 
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (an array), ``.csv``, ``.xlsx``, ``.parquet``,
-            ``.md`` or ``.html``, one passage per section, or text, one passage per line; all but
-            Parquet and XLSX also .gz, .xz, .zst.
+            a document of ``SECTION_SUFFIXES``, one passage per section, or text, one passage per
+            line; all but Parquet, XLSX and documents of binary kinds also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name
-            (``de.txt``), if any.
+            (``de.txt``), or else that a document declares, if any.
         name: of the file, which the ids of its passages begin with; by default without its folder.
         documents: a file of text is one passage.
         columns: of tables, Parquet and JSON.
@@ -258,7 +259,7 @@ def _document_sections(path: PathLike, name: str, language: str) -> Iterator[Pas
             f"{name}:{offset}",
             bare,
             section.title,
-            language,
+            language or section.language,
             file=name,
             document=name,
             offset=offset,

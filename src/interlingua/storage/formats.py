@@ -46,6 +46,7 @@ CALIBRATION = Format("interlingua-calibration", 2, "make one with interlingua ca
 CHECKPOINT = Format("interlingua-checkpoint", 3, "resume from another checkpoint")
 CORPUS = Format("interlingua-corpus", 2, "prepare the corpus again with interlingua prepare")
 DEBIAS = Format("interlingua-debias", 1, "run interlingua debias again")
+DOCUMENTS = Format("interlingua-documents", 1, "choose another --work folder")
 EXTEND = Format("interlingua-extend", 2, "start over in another folder")
 EMBEDDED = Format("interlingua-embedded", 2, "choose another folder or remove it")
 MINING = Format("interlingua-mining", 3, "choose another --work folder")

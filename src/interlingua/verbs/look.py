@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.resources
 import os
 import shlex
@@ -16,7 +17,6 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.parts.input_checks import check_package_of_bitext
 from interlingua.verbs.parts.shared_options import LineOptions, PairOptions
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class LookOptions(PairOptions, LineOptions):
         " files; 'part-*.tsv', s3://...",
         kind=list[str],
     )
-    format: str | None = option(
+    input_format: str | None = option(
         None, "Of a bitext: tsv, csv, jsonl, tmx, ...; by the name by default.", group=INPUT
     )
     source_column: str | None = option(
@@ -104,18 +104,26 @@ def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
         ConfigError: an option is wrong, or no file is named.
         DataError: no file can be read.
     """
-    from interlingua.corpus.inspection.files import LookSettings, look_into
+    from interlingua.corpus.inspection.files import FileLook, LookSettings, look_into
+    from interlingua.storage.remote import fetch_file, is_remote
 
     settings = LookSettings(
-        format=options.format,
+        format=options.input_format,
         languages=(options.source_language, options.target_language),
         columns=_columns(options),
         evaluation=_evaluation(options),
     )
     found = Looks()
     with tempfile.TemporaryDirectory(prefix="interlingua-look-") as folder:
-        for path in _paths(options, Path(folder)):
-            found.append(look_into(path, settings, progress))
+        for name in _paths(options):
+            path = name
+            if is_remote(name):
+                try:
+                    path = str(fetch_file(name, Path(folder)))
+                except DataError as error:
+                    found.append(FileLook(name, "unreadable", error=str(error)))
+                    continue
+            found.append(look_into(path, settings, progress, name=name))
     if all(one.error for one in found):
         raise DataError("; ".join(one.error for one in found))
     found.next_commands = tuple(_commands_for_two(options, found))
@@ -132,7 +140,7 @@ def _columns(options: LookOptions) -> tuple[str, str] | None:
 
 def _named_files(options: LookOptions) -> list[str]:
     """Return the names that the user gave."""
-    return list(map(os.fspath, _listed_paths(options.files)))
+    return [os.fspath(path) for path in _listed_paths(options.files)]
 
 
 def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
@@ -141,25 +149,23 @@ def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
     return list(paths)
 
 
-def _paths(options: LookOptions, folder: Path) -> Iterator[str]:
-    """Yield the files of all names, each once: patterns, folders and Moses pairs expanded.
+def _paths(options: LookOptions) -> Iterator[str]:
+    """Yield the files of all names, each once.
 
-    Args:
-        options: of the verb.
-        folder: for copies of remote files.
+    Patterns and folders stand for their files, and a Moses pair is one.
 
     Raises:
         ConfigError: there is none.
     """
-    from interlingua.storage.remote import fetch_file, is_remote
+    from interlingua.storage.remote import is_remote
 
     seen = set[str]()
     for name in _named_files(options):
         for part in _expanded(name):
-            path = part
-            if is_remote(part):
-                path = str(fetch_file(part, folder))
-            key = _both_files(path, options) or path
+            # Both files of a Moses pair match a pattern, and are looked at once.
+            key = part
+            if not is_remote(part):
+                key = _both_files(part, options) or part
             if key not in seen:
                 seen.add(key)
                 yield key
@@ -171,13 +177,16 @@ def _expanded(name: str) -> list[str]:
     """Return the files of a pattern or a folder; any other name alone."""
     from interlingua.storage.remote import WILD, expand_pattern
 
-    if name.startswith("hf:"):
-        check_package_of_bitext(name)
     if os.path.isdir(name):
         found = sorted(path for path in Path(name).rglob("*") if _is_shown(path, Path(name)))
+        # A data set of Hugging Face is read as a whole.
+        if any(path.suffix in (".arrow", ".parquet") for path in found):
+            return [name]
         return [str(path) for path in found]
     if any(mark in name for mark in WILD) and not os.path.exists(name):
-        return list(map(str, expand_pattern(name)))
+        # A pattern that matches nothing is reported as a file that is missing.
+        with contextlib.suppress(DataError):
+            return list(map(str, expand_pattern(name)))
     return [name]
 
 
@@ -193,7 +202,7 @@ def _both_files(path: str, options: LookOptions) -> str | None:
     from interlingua.corpus.formats.moses import moses_files
 
     try:
-        if (options.format or guess_format(path)) != "moses":
+        if (options.input_format or guess_format(path)) != "moses":
             return None
         files = moses_files(path, options.source_language, options.target_language)
     except DataError:
@@ -229,16 +238,18 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
     import interlingua
 
     names = _named_files(options)
+    # The verb may come with a later version.
     if len(names) == 2 and all(map(os.path.isdir, names)) and "documents" in interlingua.__all__:
         yield f"interlingua documents {shlex.join(names)} -o memory.tmx"
         return
-    texts = [one for one in found if one.kind == "texts"]
+    texts = [one for one in found if one.kind in ("texts", "document")]
     if len(texts) != 2 or len(found) != 2:
         return
     languages = {one.sides[0].language or one.sides[0].found_language for one in texts}
     if len(languages) != 2 or "" in languages:
         return
     both = shlex.join([one.path for one in texts])
+    # Documents have about as many sentences in both languages; corpora need not.
     sizes = sorted(one.units for one in texts)
     if sizes[1] <= min(_ALIGNABLE, 2 * sizes[0]):
         yield f"interlingua align {both} -o links.tsv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     import pandas
 
     from interlingua.corpus.formats.bad_lines import BadLines
+    from interlingua.corpus.formats.localization.bitext_folders import Bitexts
     from interlingua.encoder.protocol import Encode
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.filter import Filter
@@ -82,10 +83,12 @@ class ScoredStream:
     Attributes:
         pairs: the stream of them.
         lines: the report; complete when all pairs have been read.
+        failures: of several bitexts, one line for each that could not be read.
     """
 
     pairs: Iterator[ScoredPair] = field(default_factory=lambda: iter(()))
     lines: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[ScoredPair]:
         return self.pairs
@@ -112,12 +115,13 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
-        ".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is"
-        " standard input.",
+        ".tsv, .csv, .xlsx, .tmx, .xliff, .po ..., the prefix of Moses files or a.de,a.en; a"
+        " folder or 'lang/*.po'; - is standard input.",
         reads="pairs",
     )
     output: PathLike | None = output_option(
-        "File; its name decides the format; standard output by default."
+        "File; its name decides the format; of several bitexts also a folder; standard output by"
+        " default."
     )
     format: str | None = option(
         None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT
@@ -130,11 +134,20 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     )
     source_column: str | None = option(
         None,
-        "Column of the sources in .tsv, .csv, .xlsx or key in .jsonl: a name, or a number from 1.",
+        "Column of the sources in .tsv, .csv, .xlsx, .parquet or key in .jsonl: a name, or a number"
+        " from 1.",
         group=INPUT,
     )
     target_column: str | None = option(
         None, "Column of the targets; both are named or neither.", group=INPUT
+    )
+    sheet: str | None = option(
+        None, "Sheet of .xlsx, by its name or its number from 1; the first by default.", group=INPUT
+    )
+    header_row: Annotated[int, AtLeast(1)] | None = option(
+        None,
+        "Row of .tsv, .csv or .xlsx with the names of the columns, from 1; found by default.",
+        group=INPUT,
     )
     # How a pair is scored.
     k: defaults.NeighborCount = option(
@@ -265,8 +278,11 @@ def run_score(
         DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
     """
     check_inputs(options)
-    check_bitext(options.bitext, options.input_format)
     check_packages_of_checks(options.checks, options.drop)
+    bitexts = _several(options)
+    if bitexts is not None:
+        return _score_several(options, bitexts, progress, stdout)
+    check_bitext(options.bitext, options.input_format)
     from interlingua.mining.calibration.calibrate import check_learning, learn_scores
     from interlingua.verbs.parts.sources import open_model
 
@@ -305,6 +321,60 @@ def run_score(
     return found
 
 
+def _several(options: ScoreOptions) -> Bitexts | None:
+    """Return the bitexts of a folder or a pattern; None if there is one."""
+    from interlingua.corpus.formats.localization.bitext_folders import several_bitexts
+
+    file = _file_of(options)
+    # A named format is that of one bitext, such as a folder of Hugging Face data.
+    if file is None or options.input_format is not None:
+        return None
+    return several_bitexts(file, options.source_language, options.target_language)
+
+
+def _score_several(
+    options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
+) -> ScoredStream:
+    """Score several bitexts; see ``parts.score_files``."""
+    from interlingua.verbs.parts.score_files import SeveralScores, write_all
+    from interlingua.verbs.parts.sources import open_model
+
+    result = ScoredStream()
+    # A calibration and kept vectors hold for one model; else there is no need to know which it is.
+    is_identified = options.calibration is not None or options.work is not None
+    several = SeveralScores(
+        options,
+        bitexts,
+        open_bitext=open_bitext,
+        open_model=lambda: open_model(options, identified=is_identified),
+        lines=result.lines,
+        failures=result.failures,
+    )
+    # All options are checked before the first file is opened.
+    if several.is_folder:
+        check_score(replace(options, bitext=(), output=None, format=None))
+        several.to_folder(
+            lambda one, stream, encode, model: write_scored(
+                one, stream, encode, model, stdout=None, progress=progress
+            )
+        )
+        return result
+    check_score(replace(options, bitext=()))
+    rows = several.rows(
+        lambda one, stream, encode, model, lines: _scored(
+            one, stream, encode, model, progress, lines
+        )
+    )
+    if options.output is not None or stdout is not None:
+        write_all(several, rows, stdout)
+        return result
+    result.pairs = (
+        ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
+        for row in in_line_limit(rows, options.max_line)
+    )
+    return result
+
+
 @contextlib.contextmanager
 def _keeping(options: ScoreOptions, encode: Encode, model: str) -> Iterator[Encode]:
     """Yield a function that embeds, and keeps the vectors if there is a work folder."""
@@ -330,6 +400,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     from interlingua.mining.review import check_review
     from interlingua.mining.score import score_config
     from interlingua.mining.writer import check_columns, format_with_columns
+    from interlingua.verbs.parts.score_files import is_same_xliff
 
     columns_of_checks = join_names(options.checks)
     if options.review is not None and not columns_of_checks:
@@ -377,17 +448,6 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     return config, checks
 
 
-def is_same_xliff(
-    file: PathLike | None, input_format: str | None, output: PathLike | None, format: str | None
-) -> bool:
-    """Return whether an XLIFF file is to be replaced by itself with scores."""
-    from interlingua.corpus.formats.bitext import guess_format
-
-    if file is None or output is None or os.path.realpath(file) != os.path.realpath(output):
-        return False
-    return (input_format or guess_format(file)) == (format or guess_format(output)) == "xliff"
-
-
 def _file_of(options: ScoreOptions) -> str | None:
     """Return the file of the pairs; None if they are in memory."""
     if isinstance(options.bitext, str | os.PathLike):
@@ -427,6 +487,8 @@ def open_bitext(options: ScoreOptions) -> Stream:
         options.source_language,
         options.target_language,
         columns=columns,
+        sheet=options.sheet,
+        header_row=options.header_row,
         bad=_bad_lines(options),
     )
 

@@ -52,12 +52,13 @@ def test_without_marks_nothing_is_joined_without_end():
 def test_files(tmp_path, charset):
     path = tmp_path / "a.srt"
     times = "00:00:0{0},000 --> 00:00:0{0},900"
-    text = (
-        f"1\n{times.format(1)}\n<i>Летом библиотека</i>\n\n2\n{times.format(2)}\nоткрыта вечером.\n"
-    )
+    parts = ("<i>Летом наша большая библиотека</i>", "открыта до позднего вечера каждый день.")
+    text = "".join(f"{n}\n{times.format(n)}\n{part}\n\n" for n, part in enumerate(parts, 1))
     path.write_bytes(text.encode(charset))
     document = read_document(path)
-    assert document.units == [("Летом библиотека открыта вечером.", "cue", 0)]
+    assert document.units == [
+        ("Летом наша большая библиотека открыта до позднего вечера каждый день.", "cue", 0)
+    ]
 
 
 def test_a_damaged_cue_is_reported(tmp_path):

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from interlingua.corpus.formats.bitext import read_pairs
+from interlingua.corpus.formats.monolingual import language_of
 from interlingua.corpus.inspection.faults import first_faults, header_fault
 from tests.corpus.inspection.made import german_english, misread, write_rows
 
@@ -50,4 +51,12 @@ def test_a_verb_that_reads_a_file_warns_of_its_first_pairs(tmp_path, caplog, kin
         for _ in range(2):  # a file may be opened several times
             assert len(list(read_pairs(path))) == len(rows)
     assert [fault.kind for fault in first_faults(rows[:200])] == [kind]
+    assert [record.args[0] for record in caplog.records] == [str(path)]
+
+
+def test_a_verb_that_reads_a_text_warns_if_it_was_misread(tmp_path, caplog):
+    path = tmp_path / "misread.de.txt"
+    path.write_text("".join(f"{misread(a)}\n" for a, _ in german_english(100)), encoding="utf-8")
+    with caplog.at_level(logging.WARNING):
+        assert [language_of(path) for _ in range(2)] == ["deu_Latn"] * 2
     assert [record.args[0] for record in caplog.records] == [str(path)]

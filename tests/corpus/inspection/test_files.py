@@ -56,7 +56,12 @@ def test_counted_faults_have_their_exact_numbers(looked):
 def test_a_good_file_has_no_fault(pairs, tmp_path):
     found = look_into(str(write_rows(tmp_path / "good.de-en.tsv", pairs)), LookSettings())
     assert found.faults == ()
-    assert (found.kind, found.format, found.encoding, found.units) == ("pairs", "tsv", "UTF-8", 2000)
+    assert (found.kind, found.format, found.encoding, found.units) == (
+        "pairs",
+        "tsv",
+        "UTF-8",
+        2000,
+    )
     assert [side.found_language for side in found.sides] == ["deu_Latn", "eng_Latn"]
     assert found.ratio.low < 1 < found.ratio.high
 

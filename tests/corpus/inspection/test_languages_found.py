@@ -35,7 +35,7 @@ def test_scripts_of_mixed_texts():
     assert script_shares(["1"]) == {}
 
 
-@pytest.mark.parametrize("swapped", [range(40, 60), range(0, 30), range(250, 500), range(0)])
+@pytest.mark.parametrize("swapped", [range(40, 60), range(30), range(250, 500), range(0)])
 def test_swapped_pairs_are_found_and_no_others(swapped):
     pairs = german_english(500)
     for number in swapped:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +26,11 @@ CONTENTS = {
     "scores.tsv": ("".join(f"0.5\t{a}\t{b}\n" for a, b in PAIRS), "pairs", "tsv"),
     "x.de.txt": (LINES, "texts", "text"),
     "book.de": (LINES, "texts", "text"),
-    "ids.de.txt": ("".join(f"s{n}\t{a}\n" for n, (a, _) in enumerate(PAIRS)), "texts", "id TAB text"),
+    "ids.de.txt": (
+        "".join(f"s{n}\t{a}\n" for n, (a, _) in enumerate(PAIRS)),
+        "texts",
+        "id TAB text",
+    ),
     "x.csv": ("source,target\nein Haus,a house\n", "pairs", "csv"),
     "names.csv": ("Deutsch,Englisch\nein Haus,a house\n", "pairs", "csv"),
     "column.csv": ("id,text\n1,ein Haus\n", "texts", "csv"),
@@ -31,10 +38,16 @@ CONTENTS = {
     "x.de-en.jsonl": (json.dumps({"de": "ein Haus", "en": "a house"}), "pairs", "jsonl"),
     "passages.jsonl": (json.dumps({"id": "1", "text": "ein Haus"}), "passages", "jsonl"),
     "de.jsonl": (json.dumps(QUESTION), "questions", "questions"),
-    "nli.tsv": ("entailment\tA man.\tA person.\nneutral\tA man.\tA tall man.\n", "labeled pairs", "nli"),
+    "nli.tsv": (
+        "entailment\tA man.\tA person.\nneutral\tA man.\tA tall man.\n",
+        "labeled pairs",
+        "nli",
+    ),
+    "page.html": ("<html lang='de'><p>Ein Haus.</p></html>", "document", "html"),
+    "book.md": ("# Ein Titel\n\nEin Haus.\n", "document", "md"),
     "x.de-en.tmx": (
-        '<tmx version="1.4"><header srclang="de"/><body><tu><tuv xml:lang="de"><seg>Haus</seg></tuv>'
-        '<tuv xml:lang="en"><seg>house</seg></tuv></tu></body></tmx>',
+        '<tmx version="1.4"><header srclang="de"/><body><tu><tuv xml:lang="de"><seg>Haus</seg>'
+        '</tuv><tuv xml:lang="en"><seg>house</seg></tuv></tu></body></tmx>',
         "pairs",
         "tmx",
     ),
@@ -81,3 +94,21 @@ def test_a_sample_is_in_the_order_of_the_file(tmp_path):
     found = count_pairs_of(open_units(str(path)).pairs, tmp_path)
     assert [unit.number for unit in found.sample] == list(range(1, 21))
     assert found.languages == {("deu_Latn", "eng_Latn"): 20}
+
+
+def test_objects_that_name_no_language_are_pairs(tmp_path):
+    path = tmp_path / "x.jsonl"
+    item = json.dumps({"source": "ein Haus", "target": "a house"})
+    path.write_text(f"{item}\n" * 300, encoding="utf-8")
+    opened = open_units(str(path))
+    assert (len(list(opened.pairs)), opened.bad.count, opened.languages) == (300, 0, ())
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: Path(path).write_text(TSV, encoding="utf-8"))
+    writer.start()
+    opened = open_units(path)
+    assert len(list(opened.pairs)) == 20
+    writer.join()

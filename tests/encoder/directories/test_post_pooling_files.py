@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 
 from interlingua.encoder.directories.post_pooling_files import ACTIVATION_CLASSES
 from interlingua.encoder.encoder import Encoder
@@ -11,6 +10,7 @@ from interlingua.encoder.post_pooling import _FUNCTIONS, Dense, Normalize
 from interlingua.errors import CheckpointError
 from tests.encoder.builders import edit_json, with_layers
 
+SentenceTransformer = pytest.importorskip("sentence_transformers").SentenceTransformer
 TEXTS = ["ru1 ru2", "de5 de6 de7", "en9"]
 
 

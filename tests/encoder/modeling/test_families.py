@@ -28,7 +28,7 @@ from tests.encoder.shapes import (
     transformers_model,
 )
 
-pytest.importorskip("transformers")
+pytest.importorskip("transformers", minversion="5")
 LENGTHS = [1, 5, 40, 40, 7, 5, 2, 9, 10, 20]
 """Shorter and longer than ModernBERT's window here, 4 tokens on either side, and of its edges; up
 to the last position of BERT's table."""

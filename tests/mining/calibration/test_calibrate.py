@@ -9,12 +9,12 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration.calibrate import report
-from interlingua.mining.review import read_labels
 from interlingua.mining.calibration.calibration import (
     expected_cuts,
     fit_calibration,
     load_calibration,
 )
+from interlingua.mining.review import read_labels
 from tests.jobs import calibrated
 from tests.mining import two_sides
 from tests.mining.curves import calibration

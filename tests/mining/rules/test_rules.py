@@ -272,7 +272,8 @@ def test_details_name_the_signs():
 
 
 def test_placeholders_are_numbered_by_their_order():
-    assert placeholders("%s %d %%") == ["%1$s", "%2$d"] == placeholders("%1$s %2$i")
+    assert placeholders("%s %i %%") == {"%1$s": "%s", "%2$d": "%i"}
+    assert list(placeholders("%2$s %1$d {}")) == ["%2$s", "%1$d", "{0}"]
 
 
 def test_soft_differences_of_ends_count_half():

@@ -6,10 +6,12 @@ import pytest
 
 import interlingua
 from interlingua.encoder.encoder import Encoder
+from tests.models import needs_weights
 from tests.models.test_mini import importable as importable
 from tests.models.test_mini import stock as stock
 
 
+@needs_weights("mini")
 def test_it_becomes_a_graph_for_onnxruntime(stock, tmp_path):
     pytest.importorskip("onnxruntime")
     from interlingua.encoder.backends.load import load_encoder

@@ -98,6 +98,8 @@ COMMANDS = {
     " --work {out}/work",
     "align": "align {words} --list {world}/list.tsv {backend} -o {out}/links"
     " --texts {out}/linked.tsv",
+    "documents": "documents {words} {world}/manuals/de {world}/manuals/en {backend}"
+    " --work {out}/work -o {out}/memory.tsv --write-pairs {out}/pairs.tsv",
     "index": "index build {model} {world}/texts/deu_Latn.txt -o {out}/index",
     "average": "average {model} {world}/run/best -o {out}/averaged --pairs {world}/heldout/heldout"
     " --grid 0,1",

@@ -22,8 +22,9 @@ EPILOG = (
     " is mini; add DIR FILES adds passages, and replaces those of the same file or id; delete DIR"
     " IDS removes some; info DIR shows what is in it, list DIR the passages, and compact DIR frees"
     " the disk of what was deleted. FILES: .jsonl or .parquet (text, id, title, language, or"
-    " columns that options name; all else is metadata), .md or .html (a section is a passage), or"
-    " text with a passage a line and its language in the file's name."
+    " columns that options name; all else is metadata), documents (.md .html .docx .odt .epub .pdf"
+    " .srt .vtt; a section is a passage), or text with a passage a line and its language in the"
+    " file's name."
 )
 
 

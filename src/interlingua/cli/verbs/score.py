@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from interlingua.cli.options import make_command
+from interlingua.errors import InterlinguaError, count_of
 from interlingua.runtime.progress import make_progress
 from interlingua.verbs.score import ScoreOptions, run_score
 
@@ -16,3 +17,8 @@ def score(options: ScoreOptions, quiet: bool) -> None:
         result = run_score(options, progress, sys.stdout)
     # Standard output may hold the pairs.
     print("\n".join(result.lines), file=sys.stderr)
+    if result.failures:
+        raise InterlinguaError(
+            f"{count_of(len(result.failures), 'files')} could not be scored; the first:"
+            f" {result.failures[0]}"
+        )

@@ -8,12 +8,11 @@ Thai subtitles, only if the next one begins with a small letter. Each speaker of
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
 from interlingua.corpus.documents.encodings import decode_file
 from interlingua.corpus.documents.plain_text import SENTENCE_ENDS
-from interlingua.corpus.documents.units import CUE, BlockDocument, TextBlock
+from interlingua.corpus.documents.units import CUE, BlockDocument, TextBlock, join_texts
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.localization.subtitles import Cue, read_cues
 from interlingua.corpus.segments.sentence_splitting import CLOSING
@@ -103,7 +102,4 @@ def _join(before: str, text: str) -> str:
             # The marks of a pause on both sides are those of one sentence.
             text = text.removeprefix(mark).lstrip()
             before = before.removesuffix("...").removesuffix("…").rstrip()
-    sides = (before[-1:], text[:1])
-    if all(side and unicodedata.east_asian_width(side) in "WF" for side in sides):
-        return before + text
-    return f"{before} {text}".strip()
+    return join_texts(before, text)

@@ -16,7 +16,7 @@ from interlingua.errors import DataError, LanguageAbsentError, count_of
 from interlingua.storage.files import PathLike, stem_and_suffix
 
 
-def read_catalog(path: PathLike, language: str | None = None) -> BlockDocument:
+def read_catalog_side(path: PathLike, language: str | None = None) -> BlockDocument:
     """Read the translations, or the side that is in a language.
 
     Raises:

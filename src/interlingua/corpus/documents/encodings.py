@@ -299,6 +299,9 @@ def _japanese_charset(content: bytes) -> str | None:
 def _other_charset(content: bytes) -> str | None:
     """Return the character set of a text in another script; None if it is not clear."""
     library = import_extra("charset_normalizer", package="charset-normalizer", extra="documents")
+    # Times of subtitles and the like say nothing of the letters.
+    lines = [line for line in content.split(b"\n") if not line.isascii()]
+    content = b"\n".join(lines)
     best = library.from_bytes(content, cp_isolation=_OTHERS).best()
     if best is None or best.chaos > _MOST_CHAOS:
         return None

@@ -51,8 +51,11 @@ def find_documents(
     left_out: list[LeftOut] = []
     candidates: dict[str, Path] = {}
     for path in given:
-        for file in _expanded(path, left_out):
-            candidates.setdefault(os.path.realpath(file), file)
+        # Links come last, so that a file goes by its own name.
+        for file in sorted(_expanded(path, left_out), key=lambda file: (file.is_symlink(), file)):
+            first = candidates.setdefault(os.path.realpath(file), file)
+            if first != file:
+                left_out.append(LeftOut(os.fspath(file), f"the same file as {first}"))
     found = []
     for file in sorted(candidates.values()):
         reason = _reason_against(file)
@@ -75,9 +78,9 @@ def _expanded(path: PathLike, left_out: list[LeftOut]) -> Iterator[Path]:
         fitting = sorted(glob.glob(name, recursive=True))
         if not fitting:
             raise DataError("no file fits this pattern; check the path", path=path)
-        for one in fitting:
-            if os.path.isfile(one):
-                yield Path(one)
+        # A pattern may reach a file by a link to a folder as well.
+        files = {os.path.realpath(one): Path(one) for one in reversed(fitting)}
+        yield from (file for file in files.values() if file.is_file())
     else:
         raise DataError("no such file or folder; check the path", path=path)
 

@@ -42,3 +42,9 @@ OTHER_DOCUMENTS = {
 def has_sections(path: PathLike) -> bool:
     """Return whether an index reads a file section by section, by its name."""
     return stem_and_suffix(path)[1] in SECTION_SUFFIXES
+
+
+def is_document(path: PathLike) -> bool:
+    """Return whether a file is a document that is no plain text, by its name."""
+    suffix = stem_and_suffix(path)[1]
+    return suffix in DOCUMENT_SUFFIXES and suffix not in TEXT_SUFFIXES

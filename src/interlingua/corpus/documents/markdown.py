@@ -13,7 +13,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from interlingua.corpus.documents.units import CELL, CODE, HEADING, ITEM, PARAGRAPH, TextBlock
+from interlingua.corpus.documents.units import (
+    CELL,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    SOURCE_CODE,
+    TextBlock,
+)
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _FRONT_VALUE = re.compile(r"^(title|lang|language):[ \t]*(\S.*)$", re.MULTILINE)
@@ -166,7 +173,7 @@ class _BlockReader:
         elif mark:
             self.end_block()
             self._fence = mark[1]
-            self._kind = CODE
+            self._kind = SOURCE_CODE
         elif not line.strip():
             self.end_block()
             self._was_blank = True
@@ -192,12 +199,14 @@ class _BlockReader:
             line = line[quote.end() :]
             quote = _QUOTE.match(line)
         item = _ITEM.match(line)
-        is_code = not self._indents and indent >= 4 and (self._was_blank or self._kind == CODE)
+        is_code = (
+            not self._indents and indent >= 4 and (self._was_blank or self._kind == SOURCE_CODE)
+        )
         if _RULE.fullmatch(line):
             self.end_block()
             self._indents = []
         elif is_code:
-            self._kind = CODE
+            self._kind = SOURCE_CODE
             self._lines.append(line)
         elif item and not (self._lines and self._kind == PARAGRAPH and item.end() == len(line)):
             self._begin_item(len(item[1]), line[item.end() :])
@@ -246,8 +255,8 @@ class _BlockReader:
         lines, self._lines = self._lines, []
         kind, self._kind = self._kind, PARAGRAPH
         self._is_table = False
-        if kind == CODE:
-            self.blocks.append(TextBlock("\n".join(lines), CODE))
+        if kind == SOURCE_CODE:
+            self.blocks.append(TextBlock("\n".join(lines), SOURCE_CODE))
             return
         text = plain_markdown("\n".join(lines))
         if not text.strip():

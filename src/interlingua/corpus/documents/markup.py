@@ -15,12 +15,12 @@ from html.parser import HTMLParser
 
 from interlingua.corpus.documents.units import (
     CELL,
-    CODE,
     DEEPEST_HEADING,
     HEADING,
     ITEM,
     LONGEST_HEADING,
     PARAGRAPH,
+    SOURCE_CODE,
     BlockDocument,
     TextBlock,
     declared_language,
@@ -34,7 +34,7 @@ ruby rb s samp small span strike strong sub sup time tt u var wbr
 _INLINE = frozenset(_INLINE_NAMES.split())
 _READINGS = ("rt", "rp", "rtc")
 _HIDDEN = frozenset(("script", "style", "template", "noscript", "iframe", *_READINGS))
-"""Elements whose content is not shown, or is no text."""
+"""Elements with content that is not shown, or is no text."""
 _LISTS = frozenset(("ul", "ol", "menu", "dl"))
 _ITEMS = frozenset(("li", "dt", "dd", "option"))
 _CELLS = frozenset(("td", "th"))
@@ -133,7 +133,7 @@ class _Parser(HTMLParser):
         if not text.strip():
             return
         if self._preformatted:
-            self.blocks.append(TextBlock(text.strip("\n"), CODE))
+            self.blocks.append(TextBlock(text.strip("\n"), SOURCE_CODE))
             return
         lines = [" ".join(line.split()) for line in text.split(_BREAK)]
         text = _BREAK.join(lines).strip()

@@ -83,9 +83,10 @@ def _properties(archive: DocumentArchive) -> tuple[str, str]:
         for style in styles.findall("styles/default-style"):
             text = style.find("text-properties")
             if style.get("family") == "paragraph" and text is not None:
-                parts = (text.get("language"), text.get("country"))
-                known = [part for part in parts if part and part != "none"]
-                declared = declared_language("-".join(known))
+                name = text.get("language") or "none"
+                country = text.get("country") or "none"
+                if name != "none":
+                    declared = declared_language(name if country == "none" else f"{name}-{country}")
     return title, declared
 
 

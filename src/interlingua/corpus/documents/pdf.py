@@ -29,6 +29,7 @@ from interlingua.corpus.documents.units import (
     BlockDocument,
     TextBlock,
     declared_language,
+    join_texts,
 )
 from interlingua.errors import DataError, InterlinguaError, import_extra
 from interlingua.storage.files import PathLike, open_raw
@@ -59,7 +60,9 @@ _LEFT_TO_RIGHT = re.compile(
 """Words and numbers inside of a right-to-left line; a number behind a word goes with it."""
 _LOOSE_MARK = re.compile(r"\s+(?=[\u064b-\u065f\u0670])")
 _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
-_PRESENTATION = re.compile(r"[\ufb00-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]+")
+_LIGATURES = re.compile(r"[\ufb00-\ufb17]+")
+_PRESENTATION = re.compile(r"[\ufb1d-\ufdff\ufe70-\ufefc]+")
+"""Forms of letters by their place in the word, several in one glyph."""
 _HYPHENS = "-\u00ad\u2010"
 
 
@@ -176,10 +179,10 @@ def _in_reading_order(text: str) -> str:
 
     The letters and numbers of other scripts inside of such a line keep their order.
     """
-    if _PRESENTATION.search(text):
-        text = _PRESENTATION.sub(
-            lambda found: unicodedata.normalize("NFKC", found[0][::-1])[::-1], text
-        )
+    text = _LIGATURES.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    text = _PRESENTATION.sub(
+        lambda found: unicodedata.normalize("NFKC", found[0][::-1])[::-1], text
+    )
     kinds = Counter(unicodedata.bidirectional(character) for character in text)
     turned = sum(kinds[kind] for kind in _RIGHT_TO_LEFT)
     if not turned:
@@ -331,12 +334,8 @@ def _joined(lines: list[str], words: Counter[str]) -> str:
             # A hyphen of the word itself is elsewhere in the document, too.
             has_own = last == "-" and words[cut] > words[whole]
             text = f"{text[:-1]}{'-' if has_own else ''}{line}"
-        elif unicodedata.east_asian_width(last) in "WF" and (
-            unicodedata.east_asian_width(line[0]) in "WF"
-        ):
-            text += line
         else:
-            text += f" {line}"
+            text = join_texts(text, line)
     return text.replace("\u00ad", "")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from interlingua.config.languages import resolve_code, written_tag
 from interlingua.corpus.cleaning.language_evidence import LOOKED_AT, contradicting_script
 from interlingua.corpus.documents.captions import read_captions
-from interlingua.corpus.documents.catalogs import read_catalog
+from interlingua.corpus.documents.catalogs import read_catalog_side
 from interlingua.corpus.documents.encodings import DecodedText, declared_charset, decode_file
 from interlingua.corpus.documents.epub import read_epub
 from interlingua.corpus.documents.kinds import (
@@ -28,7 +28,6 @@ from interlingua.corpus.documents.plain_text import text_blocks
 from interlingua.corpus.documents.units import (
     BlockDocument,
     TextDocument,
-    TextUnit,
     declared_language,
     units_of,
 )
@@ -58,19 +57,7 @@ def read_document(path: PathLike, language: str | None = None) -> TextDocument:
     units = units_of(found.blocks)
     if not units:
         raise DataError("no text in it; leave it out", path=path)
-    return TextDocument(units, found.title, *_fitting_language(units, found))
-
-
-def _fitting_language(units: list[TextUnit], found: BlockDocument) -> tuple[str, tuple[str, ...]]:
-    """Return the declared language if the text is in its script, and the notes.
-
-    Templates declare a language whatever is written in them.
-    """
-    texts = [unit.text for unit in units[:LOOKED_AT]]
-    if not found.language or contradicting_script(texts, found.language) is None:
-        return found.language, found.notes
-    note = f"declares the language {written_tag(found.language)}, in whose script it is not"
-    return "", (*found.notes, note)
+    return TextDocument(units, found.title, found.language, found.notes)
 
 
 def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:
@@ -79,7 +66,13 @@ def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:
     reader = _READERS.get(suffix)
     if reader is None:
         raise DataError(f"not a document that can be read; {remedy_of(suffix)}", path=path)
-    return reader(path, language)
+    found = reader(path, language)
+    texts = [block.text for block in found.blocks[:LOOKED_AT]]
+    if not found.language or contradicting_script(texts, found.language) is None:
+        return found
+    # Templates declare a language whatever is written in them.
+    note = f"declares the language {written_tag(found.language)}, but is in another script"
+    return found._replace(language="", notes=(*found.notes, note))
 
 
 def remedy_of(suffix: str) -> str:
@@ -137,7 +130,7 @@ _READERS: dict[str, ReadBlocks] = {
     **dict.fromkeys(MARKDOWN_SUFFIXES, _read_markdown),
     **dict.fromkeys(HTML_SUFFIXES, _read_markup),
     **dict.fromkeys(CAPTION_SUFFIXES, read_captions),
-    **dict.fromkeys((*GETTEXT_SUFFIXES, *XLIFF_SUFFIXES), read_catalog),
+    **dict.fromkeys((*GETTEXT_SUFFIXES, *XLIFF_SUFFIXES), read_catalog_side),
     ".docx": read_word,
     ".odt": read_open_document,
     ".epub": read_epub,

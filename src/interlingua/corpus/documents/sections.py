@@ -9,6 +9,9 @@ The time is linear in the characters: documents come from strangers.
 
 from __future__ import annotations
 
+import functools
+import logging
+import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -19,15 +22,11 @@ from interlingua.corpus.documents.markdown import (
     read_front_matter,
 )
 from interlingua.corpus.documents.reading import read_blocks, read_decoded
-from interlingua.corpus.documents.units import (
-    HEADING,
-    LONGEST_HEADING,
-    TextBlock,
-    declared_language,
-)
+from interlingua.corpus.documents.units import HEADING, LONGEST_HEADING, TextBlock
 from interlingua.errors import DataError
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
+log = logging.getLogger("interlingua")
 HEADING_SEPARATOR = " › "
 LONGEST_DOCUMENT = 2**28
 """Characters. A document is in memory as a whole."""
@@ -63,24 +62,33 @@ def read_sections(path: PathLike) -> Iterator[DocumentSection]:
         DataError: the file is missing, broken, binary, too long, or its encoding is not certain.
     """
     suffix = stem_and_suffix(path)[1]
-    title = language = ""
+    title = language = content = ""
     headings: list[FoundHeading] = []
     start = 0
-    if suffix in MARKDOWN_SUFFIXES:
-        content = read_decoded(path).text
-        title, language, start = read_front_matter(content)
-        headings = list(markdown_headings(content, start))
-    elif suffix in SECTION_SUFFIXES:
+    if suffix in SECTION_SUFFIXES:
         document = read_blocks(path)
         title, language = document.title, document.language
         content, headings = _text_of(document.blocks)
-    else:
+        for note in document.notes:
+            _warn_once(os.fspath(path), note)
+    if suffix in MARKDOWN_SUFFIXES:
+        # Its text is the file as it is.
+        content = read_decoded(path).text
+        start = read_front_matter(content).stop
+        headings = list(markdown_headings(content, start))
+    elif suffix not in SECTION_SUFFIXES:
         with open_text(path, in_lines=False) as file:
             content = file.read(LONGEST_DOCUMENT + 1)
     if len(content) > LONGEST_DOCUMENT:
         raise DataError(f"longer than {LONGEST_DOCUMENT:,} characters; cut it in files", path=path)
     for section in _sections(content, start, title, headings):
-        yield section._replace(language=declared_language(language))
+        yield section._replace(language=language)
+
+
+@functools.cache
+def _warn_once(path: str, note: str) -> None:
+    """Log a doubt about a document; a file may be read several times."""
+    log.warning("%s: %s", path, note)
 
 
 def _text_of(blocks: Iterable[TextBlock]) -> tuple[str, list[FoundHeading]]:

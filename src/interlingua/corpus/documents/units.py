@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ PARAGRAPH = "paragraph"
 ITEM = "item"
 CELL = "cell"
 CUE = "cue"
-CODE = "code"
+SOURCE_CODE = "code"
 DEEPEST_HEADING = 6
 LONGEST_HEADING = 300
 """Characters; a longer one is a paragraph, as in HTML with a heading that is not closed."""
@@ -63,6 +64,21 @@ class BlockDocument(NamedTuple):
     title: str = ""
     language: str = ""
     notes: tuple[str, ...] = ()
+
+
+def join_texts(before: str, after: str) -> str:
+    """Return two parts of a text as one: with a space, but not between Chinese or Japanese."""
+    if not before or not after:
+        return before or after
+    if _is_unspaced(before[-1]) and _is_unspaced(after[0]):
+        return before + after
+    return f"{before} {after}"
+
+
+def _is_unspaced(character: str) -> bool:
+    """Return whether a character is of a wide script that has no spaces; Korean has."""
+    is_wide = unicodedata.east_asian_width(character) in "WF"
+    return is_wide and not "\uac00" <= character <= "\ud7a3"
 
 
 def units_of(blocks: Iterable[TextBlock]) -> list[TextUnit]:

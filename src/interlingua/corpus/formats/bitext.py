@@ -29,7 +29,6 @@ from interlingua.storage.files import (
     PathLike,
     Spool,
     check_content,
-    open_bytes,
     stem_and_suffix,
 )
 
@@ -61,8 +60,10 @@ FORMAT_OF_SUFFIX = {
     ".arrow": "huggingface",
 }
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
-_WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
+_WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
 """Formats of which columns, or keys, may be named."""
+_WITH_ROWS = ("tsv", "csv", "xlsx")
+"""Formats of which the row that names the columns may be given."""
 IN_TWO_FILES = ("moses", "subtitles", "catalog")
 """Formats of which two files, with a comma or by what their names share, are a bitext."""
 READ_ONLY = ("subtitles", "catalog", "qt")
@@ -96,6 +97,16 @@ class ChosenColumns(NamedTuple):
 
     source: str
     target: str
+
+
+class TableChoice(NamedTuple):
+    """What the user says of a table, and None for what is to be found."""
+
+    columns: ChosenColumns | None = None
+    sheet: str | None = None
+    """Name of a workbook's sheet, or its number from 1."""
+    header_row: int | None = None
+    """Number of the row with the names of the columns, from 1."""
 
 
 class PairWithOrigin(TextPair):
@@ -205,6 +216,8 @@ def read_pairs(
     source_language: str | None = None,
     target_language: str | None = None,
     columns: Sequence[str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     skipped: Counter[str] | None = None,
     bad: BadLines | None = None,
 ) -> Iterator[TextPair]:
@@ -219,6 +232,8 @@ def read_pairs(
             file's content or its name (``news.de-en.tsv``) when not given.
         target_language: code of the target's language, or None.
         columns: of the source and the target in a table or in JSON, by name or by number from 1.
+        sheet: of a workbook, by name or by number from 1; the first by default.
+        header_row: number of the row that names the columns of a table; found by default.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
             ...).
         bad: what becomes of lines that can't be read, and of what stands before the damage in a
@@ -230,9 +245,7 @@ def read_pairs(
     """
     if isinstance(path, tuple):
         path = ",".join(os.fspath(side) for side in path)
-        if format is None:
-            found = guess_format(path) if _are_two_files(path) else "moses"
-            format = found if found in IN_TWO_FILES else "moses"
+        format = format or _format_of_two_files(path) or "moses"
     path = os.fspath(path)
     source = resolved_code(source_language)
     target = resolved_code(target_language)
@@ -244,6 +257,8 @@ def read_pairs(
         format=format,
         languages=(source, target),
         columns=columns,
+        sheet=sheet,
+        header_row=header_row,
         skipped=skipped,
     )
     if not is_reported:
@@ -258,6 +273,8 @@ def read_pairs_as_named(
     format: str | None = None,
     languages: tuple[str | None, str | None] = (None, None),
     columns: Sequence[str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     skipped: Counter[str] | None = None,
 ) -> Iterator[TextPair]:
     """Stream the pairs of a bitext without a look at their languages; see ``read_pairs``.
@@ -268,11 +285,14 @@ def read_pairs_as_named(
         format: by its name if it is not given.
         languages: codes of source and target, if they are known.
         columns: of the source and the target.
+        sheet: of a workbook.
+        header_row: row of a table with the names of the columns.
         skipped: counts what the reader leaves out.
     """
     if skipped is None:  # an empty counter of the caller's is one to count in
         skipped = Counter()
-    reader = _format(format or guess_format(path), columns)
+    name = format or guess_format(path)
+    reader = _format(name, _table_choice(name, columns, sheet, header_row))
     return _until_damage(reader.read(path, *languages, skipped, bad), path, skipped, bad)
 
 
@@ -332,7 +352,7 @@ def guess_format(path: PathLike) -> str:
         return suffix[1:]
     if not suffix or "," in name:
         is_moses = bool(_languages_behind(name)) or not _languages_behind(name, SUBTITLE_SUFFIXES)
-        return "moses" if is_moses else "subtitles"
+        return ("subtitles", "moses")[is_moses]
     check_content(name)  # .ts is also Qt's, and of .docx or .html the remedy is another
     # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
     if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
@@ -347,20 +367,25 @@ def guess_format(path: PathLike) -> str:
 
 def _format_by_content(name: str, suffix: str) -> str | None:
     """Return the format of a file with a suffix that several formats have, or of two files."""
-    from interlingua.corpus.formats.localization.catalogs import is_catalog
-
-    first = name
     if _are_two_files(name):
-        first = name.partition(",")[0].strip()
-        found = FORMAT_OF_SUFFIX.get(stem_and_suffix(first)[1])
-        if found in IN_TWO_FILES:
-            return found
-        return "catalog" if suffix in (".json", ".xml") else None
+        return _format_of_two_files(name)
+    candidate = {".json": "catalog", ".xml": "catalog", ".ts": "qt"}.get(suffix)
+    if candidate is None or not Path(name).is_file():
+        return None
+    # The class decides, as only it knows the beginnings of its files.
+    if cast(Any, registry.resolve_name(registry.FORMATS, candidate)).is_format_of(name):
+        return candidate
+    return None
+
+
+def _format_of_two_files(name: str) -> str | None:
+    """Return the format of two files with a comma, if it is not that of Moses."""
+    suffix = stem_and_suffix(name.partition(",")[0].strip())[1]
     if suffix in (".json", ".xml"):
-        return "catalog" if is_catalog(name) else None
-    if suffix == ".ts" and Path(name).is_file():
-        with open_bytes(name) as file:
-            return "qt" if re.search(rb"<(!DOCTYPE )?TS[\s>]", file.read(1 << 12)) else None
+        return "catalog"
+    found = FORMAT_OF_SUFFIX.get(suffix)
+    if found in IN_TWO_FILES:
+        return found
     return None
 
 
@@ -482,6 +507,8 @@ def requested_pair(pair: TextPair, source: str | None, target: str | None) -> Te
 
     None if it is of other languages or regions than those requested.
     """
+    if source is None and target is None:
+        return pair
     for found in (pair, pair.swapped()):
         if languages.accepts(source, found.source_language) and languages.accepts(
             target, found.target_language
@@ -673,22 +700,39 @@ def _renamed(
         yield pair
 
 
-def _format(name: str, columns: Sequence[str] | None = None) -> PairFormat:
-    """Return a format by its name.
+def _table_choice(
+    name: str, columns: Sequence[str] | None, sheet: str | None, header_row: int | None
+) -> TableChoice | None:
+    """Return what the user chooses of a table, or None.
 
     Raises:
-        ConfigError: columns are named of a format that has none.
+        ConfigError: a format has no columns, sheets or rows, and one is named.
     """
-    found: Any = registry.resolve_name(registry.FORMATS, name)
-    if columns is None:
-        return cast(PairFormat, found())
-    if name not in _WITH_COLUMNS:
-        raise ConfigError(
-            f"columns {' and '.join(columns)} are named, and the format {name} has none; drop them"
-        )
-    if len(columns) != 2:
+    named = columns and f"columns {' and '.join(columns)} are named"
+    choices = (
+        (named, _WITH_COLUMNS, "none"),
+        (sheet and f"the sheet {sheet!r} is named", ("xlsx",), "no sheets"),
+        (header_row and f"the header row {header_row} is given", _WITH_ROWS, "no such rows"),
+    )
+    for what, formats, has in choices:
+        if what and name not in formats:
+            raise ConfigError(f"{what}, and the format {name} has {has}; drop it")
+    if columns is not None and len(columns) != 2:
         raise ConfigError(f"columns {' and '.join(columns)}: name that of the source and target")
-    return cast(PairFormat, found(ChosenColumns(*columns)))
+    if columns is None and sheet is None and header_row is None:
+        return None
+    chosen = None
+    if columns is not None:
+        chosen = ChosenColumns(*columns)
+    return TableChoice(chosen, sheet, header_row)
+
+
+def _format(name: str, choice: TableChoice | None = None) -> PairFormat:
+    """Return a format by its name."""
+    found: Any = registry.resolve_name(registry.FORMATS, name)
+    if choice is None:
+        return cast(PairFormat, found())
+    return cast(PairFormat, found(choice))
 
 
 @lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ from interlingua.corpus.formats.bitext import (
     OTHER_LANGUAGES,
     SCORE,
     PairWithFields,
+    TableChoice,
     TextPair,
     field_text,
     one_language_pair,
@@ -24,6 +25,7 @@ from interlingua.corpus.formats.bitext import (
     typed_columns,
     written_codes,
 )
+from interlingua.corpus.formats.table_columns import ALL_FOUND
 from interlingua.corpus.formats.tabular import pair_of_object
 from interlingua.errors import DataError, import_extra
 from interlingua.storage.files import atomic_write, stem_and_suffix
@@ -38,7 +40,13 @@ class HuggingFace:
     The path is a folder written by ``save_to_disk``, a folder of .parquet, .arrow or .json(l) files
     or one such file, or ``hf:NAME[:CONFIG[:SPLIT]]`` on the hub, e.g.
     ``hf:Helsinki-NLP/opus-100:de-en:train``. The split is ``train`` by default.
+
+    Args:
+        choice: columns, if the user names them.
     """
+
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
+        self.choice = choice
 
     def read(
         self,
@@ -51,7 +59,7 @@ class HuggingFace:
         """Stream the rows; a row with an empty side counts as untranslated."""
         for number, row in enumerate(_rows(path), 1):
             translation = row.get("translation")
-            if isinstance(translation, dict):
+            if isinstance(translation, dict) and self.choice.columns is None:
                 # Data of many languages has every language in every row, null where there is none.
                 texts = {code: text for code, text in translation.items() if text is not None}
                 if len(texts) < 2:
@@ -59,7 +67,7 @@ class HuggingFace:
                     continue
                 row = {**row, "translation": texts}
             try:
-                pair = pair_of_object(row, source_language, target_language)
+                pair = pair_of_object(row, source_language, target_language, self.choice.columns)
             except ValueError as error:
                 bad.reject(DataError(f"row {number}: {error}", path=path), str(row))
                 continue

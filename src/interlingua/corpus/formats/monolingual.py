@@ -6,6 +6,7 @@ import functools
 import logging
 import os
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 from interlingua.config.languages import (
@@ -153,12 +154,22 @@ def _compared(path: Path, code: str, column: str | None, option: str, *, is_give
     # What can't be read is reported when all is read.
     try:
         if is_table(path):
-            texts: Iterator[str] = read_column(path, column=column, language=code)
+            texts = _with_warnings_of_first(read_column(path, column=column, language=code), path)
             return checked_language(texts, code, path, option, is_given=is_given)
         with open_text(path, errors="surrogateescape") as lines:
-            texts = sampled(lines)
+            texts = _with_warnings_of_first(sampled(lines), path)
             return checked_language(texts, code, path, option, is_given=is_given)
     except LanguageError:
         raise
     except (InterlinguaError, OSError):
         return code
+
+
+def _with_warnings_of_first(texts: Iterator[str], path: Path) -> Iterator[str]:
+    """Return the same texts, after a warning if the first ones were misread."""
+    from interlingua.corpus.cleaning.language_evidence import LOOKED_AT
+    from interlingua.corpus.inspection.faults import warn_of_first_texts
+
+    first = list(islice(texts, LOOKED_AT))
+    warn_of_first_texts(first, path)
+    return chain(first, texts)

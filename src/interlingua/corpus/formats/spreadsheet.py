@@ -1,4 +1,4 @@
-"""Bitexts out of spreadsheets: CSV, and the first sheet of an Excel workbook.
+"""Bitexts out of spreadsheets: CSV, and a sheet of an Excel workbook, the first by default.
 
 Workbooks (XLSX) need the extra ``xlsx``. Both are rows of cells. A first row that names its columns
 is a header: ``source`` and ``target`` (or ``src``, ``tgt`` and the like) or the names of two
@@ -22,13 +22,13 @@ from interlingua.corpus.formats import workbook
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.bitext import (
     SCORE,
-    ChosenColumns,
+    TableChoice,
     TextPair,
     pair_fields,
     peek,
     with_names,
 )
-from interlingua.corpus.formats.table_columns import pairs_of_rows
+from interlingua.corpus.formats.table_columns import ALL_FOUND, pairs_of_rows
 from interlingua.corpus.formats.workbook import CellValue, SheetForm, WriteCells
 from interlingua.errors import DataError
 from interlingua.storage.files import PathLike, open_text, open_text_writer
@@ -46,11 +46,11 @@ class Csv:
     Cells in quotes may hold all of these, and line ends.
 
     Args:
-        columns: of the texts, if the first row or their number is ambiguous.
+        choice: columns, sheet and header row, if the user names them.
     """
 
-    def __init__(self, columns: ChosenColumns | None = None) -> None:
-        self.columns = columns
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
+        self.choice = choice
 
     def read(
         self,
@@ -64,7 +64,7 @@ class Csv:
         with open_text(path, errors=bad.errors) as lines:
             rows = csv_rows(lines, path, bad)
             yield from pairs_of_rows(
-                rows, path, source_language, target_language, skipped, bad, self.columns
+                rows, path, source_language, target_language, skipped, bad, self.choice
             )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
@@ -73,14 +73,14 @@ class Csv:
 
 
 class Xlsx:
-    """An Excel workbook; its first sheet is read.
+    """An Excel workbook; its first sheet is read, or the one that is named.
 
     Args:
-        columns: of the texts, if the first row or their number is ambiguous.
+        choice: columns, sheet and header row, if the user names them.
     """
 
-    def __init__(self, columns: ChosenColumns | None = None) -> None:
-        self.columns = columns
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
+        self.choice = choice
 
     def read(
         self,
@@ -91,9 +91,11 @@ class Xlsx:
         bad: BadLines,
     ) -> Iterator[TextPair]:
         """Stream the rows."""
-        rows = workbook.read_rows(path)
+        rows = workbook.read_rows(
+            path, sheet=self.choice.sheet, first_row=self.choice.header_row or 1
+        )
         yield from pairs_of_rows(
-            rows, path, source_language, target_language, skipped, bad, self.columns
+            rows, path, source_language, target_language, skipped, bad, self.choice
         )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:

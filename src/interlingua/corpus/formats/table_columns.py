@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from interlingua.config import languages
@@ -21,6 +21,7 @@ from interlingua.corpus.formats.bitext import (
     SCORE,
     ChosenColumns,
     PairOfTable,
+    TableChoice,
     TextPair,
     languages_from_name,
     requested_pair,
@@ -49,6 +50,12 @@ OPTION = (
 )
 
 
+ALL_FOUND = TableChoice()
+"""The user chooses nothing: columns and their names are found."""
+_TITLE_ROWS = 10
+"""Rows before that with the names of the columns, at most."""
+
+
 class TableColumns(NamedTuple):
     """Positions of the columns; -1 if there is none."""
 
@@ -70,7 +77,7 @@ def pairs_of_rows(
     target_language: str | None,
     skipped: Counter[str],
     bad: BadLines,
-    chosen: ChosenColumns | None = None,
+    choice: TableChoice = ALL_FOUND,
 ) -> Iterator[TextPair]:
     """Turn numbered rows of cells into pairs.
 
@@ -78,10 +85,12 @@ def pairs_of_rows(
         DataError: the columns or the languages are unknown, or a row has other columns than the
             first.
     """
+    rows = _without_titles(rows, path, choice, source_language, target_language)
     first = next(rows, None)
     if first is None:
         return
-    columns = find_columns(first[1], path, source_language, target_language, chosen)
+    columns = find_columns(first[1], path, source_language, target_language, choice.columns)
+    columns = columns._replace(header=columns.header or choice.header_row is not None)
     named = columns.languages or languages_from_name(path) or (None, None)
     known_languages = (source_language or named[0], target_language or named[1])
     width = len(first[1])
@@ -111,6 +120,54 @@ def pairs_of_rows(
             yield PairOfTable.of(found, {name: cells[place] for name, place in extra})
         else:
             yield found
+
+
+def _without_titles(
+    rows: Iterator[tuple[int, list[str]]],
+    path: str,
+    choice: TableChoice,
+    source: str | None,
+    target: str | None,
+) -> Iterator[tuple[int, list[str]]]:
+    """Return the rows from that with the names of the columns on.
+
+    It is the given row, or the first one that names the columns if all rows before it have fewer
+    cells with a text, as titles have. The rows of such a sheet are made by hand, so that shorter
+    ones are filled with empty cells.
+
+    Raises:
+        DataError: there is no row of the given number.
+    """
+    if choice.header_row is not None:
+        for number, cells in rows:
+            if number >= choice.header_row and any(map(str.strip, cells)):
+                return chain([(number, cells)], rows)
+        raise DataError(f"has no row {choice.header_row} with names of columns", path=path)
+    head = list(islice(rows, _TITLE_ROWS))
+    filled = [sum(map(bool, map(str.strip, cells))) for _, cells in head]
+    for place, (_, cells) in enumerate(head):
+        is_longest = all(count < filled[place] for count in filled[:place])
+        if is_longest and _names_columns(cells, choice.columns, source, target):
+            rest = chain(head[place:], rows)
+            if not place:
+                return rest
+            return _filled(rest, len(cells))
+    return chain(head, rows)
+
+
+def _filled(rows: Iterator[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with at least so many cells."""
+    for number, cells in rows:
+        yield number, cells + [""] * (width - len(cells))
+
+
+def _names_columns(
+    cells: Sequence[str], chosen: ChosenColumns | None, source: str | None, target: str | None
+) -> bool:
+    """Return whether a row has the names of the columns that are looked for."""
+    if chosen is None:
+        return header_columns(cells, source, target) is not None
+    return all(len(places_called(name, cells)) == 1 for name in chosen)
 
 
 def has_width(cells: Sequence[str], width: int, path: PathLike, number: int, bad: BadLines) -> bool:

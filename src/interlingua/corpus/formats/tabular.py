@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 from collections import Counter
@@ -18,6 +19,7 @@ from interlingua.corpus.formats.bitext import (
     SCORE,
     ChosenColumns,
     PairWithFields,
+    TableChoice,
     TextPair,
     field_text,
     languages_from_name,
@@ -31,6 +33,7 @@ from interlingua.corpus.formats.bitext import (
 )
 from interlingua.corpus.formats.json_stream import is_json_array, json_array_items
 from interlingua.corpus.formats.table_columns import (
+    ALL_FOUND,
     OPTION,
     TableColumns,
     chosen_place,
@@ -52,11 +55,11 @@ class Tsv:
     in CSV; then, or if the user names columns, there may be any number of them.
 
     Args:
-        columns: of the texts, if the first row or their number is ambiguous.
+        choice: columns and header row, if the user names them.
     """
 
-    def __init__(self, columns: ChosenColumns | None = None) -> None:
-        self.columns = columns
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
+        self.choice = choice
 
     def read(
         self,
@@ -74,7 +77,7 @@ class Tsv:
                 return
             numbered = chain([(number, line)], numbered)
             first = _cells(line)
-            if self.columns is None and not _is_header(
+            if self.choice == ALL_FOUND and not _is_header(
                 first, path, source_language, target_language
             ):
                 languages = named_languages(path, source_language, target_language)
@@ -82,7 +85,7 @@ class Tsv:
                 return
             rows = ((number, _cells(line)) for number, line in numbered)
             yield from pairs_of_rows(
-                rows, path, source_language, target_language, skipped, bad, self.columns
+                rows, path, source_language, target_language, skipped, bad, self.choice
             )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
@@ -193,11 +196,11 @@ class Jsonl:
     array of such objects.
 
     Args:
-        columns: keys of the texts, if the user names them.
+        choice: keys of the texts, if the user names them.
     """  # noqa: D415
 
-    def __init__(self, columns: ChosenColumns | None = None) -> None:
-        self.columns = columns
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
+        self.choice = choice
 
     def read(
         self,
@@ -218,7 +221,7 @@ class Jsonl:
                     continue
                 try:
                     item = parse_json(line) if isinstance(line, str) else line
-                    pair = pair_of_object(item, source, target, self.columns)
+                    pair = pair_of_object(item, source, target, self.choice.columns)
                 except (ValueError, TypeError) as error:
                     bad.reject(DataError(str(error), path=path, line=number), str(line))
                     continue
@@ -412,4 +415,10 @@ def _code_of(language: Any) -> str:
     """Return the code of a language in any spelling."""
     if isinstance(language, languages.LanguageCode):
         return language
-    return languages.resolve_code(str(language))
+    return _code_named(str(language))
+
+
+@functools.lru_cache(maxsize=4096)
+def _code_named(name: str) -> str:
+    """Return the code of a name; every object of a file has the same few."""
+    return languages.resolve_code(name)

@@ -1,4 +1,4 @@
-"""The first sheet of an Excel workbook (XLSX): its rows of texts, and a writer.
+"""A sheet of an Excel workbook (XLSX), the first by default: its rows of texts, and a writer.
 
 The extra ``xlsx``.
 """
@@ -43,13 +43,20 @@ class SheetForm(NamedTuple):
     choices: dict[int, Sequence[str]]
 
 
-def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
+def read_rows(
+    path: str, *, sheet: str | None = None, first_row: int = 1
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows, except empty ones before the first, with their numbers.
 
     Shorter rows are filled with empty cells.
 
+    Args:
+        path: of the workbook.
+        sheet: its name, or its number from 1.
+        first_row: number of the first row that is read, from 1.
+
     Raises:
-        DataError: it is not a workbook, or grows too large.
+        DataError: it is not a workbook, grows too large, or has no such sheet.
         MissingExtraError: openpyxl is not installed.
     """
     library = _openpyxl()
@@ -59,11 +66,12 @@ def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of styles and the like, which are not read
                 # As values, not formulas, and without holding the sheet in memory.
-                sheet = library.load_workbook(file, read_only=True, data_only=True).worksheets[0]
-            sheet.reset_dimensions()  # which some programs write wrong
-            rows = sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True)
+                book = library.load_workbook(file, read_only=True, data_only=True)
+            chosen = _sheet_of(book, sheet, path)
+            chosen.reset_dimensions()  # which some programs write wrong
+            rows = chosen.iter_rows(max_col=MAX_COLUMNS, min_row=first_row, values_only=True)
             width = 0  # of the first row that is not empty
-            for number, cells in enumerate(rows, 1):
+            for number, cells in enumerate(rows, first_row):
                 if number > MAX_ROWS:
                     raise DataError(f"has more than {MAX_ROWS:,} rows; save it as .csv", path=path)
                 texts = [_text_of(cell) for cell in cells]
@@ -79,6 +87,27 @@ def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
             reason = " ".join(str(error).split())[:100]
             message = f"can't be read as an Excel workbook ({reason}); save it again as .xlsx"
             raise DataError(message, path=path) from error
+
+
+def _sheet_of(book: Any, name: str | None, path: str) -> Any:
+    """Return a sheet by its name, else by its number.
+
+    Raises:
+        DataError: there is no such sheet.
+    """
+    sheets = book.worksheets
+    for sheet in sheets:
+        if name is not None and sheet.title.strip().casefold() == name.strip().casefold():
+            return sheet
+    number = 0
+    if name is None:
+        number = 1
+    elif name.isascii() and name.isdecimal() and len(name) < 10:
+        number = int(name)
+    if not 1 <= number <= len(sheets):
+        shown = ", ".join(sheet.title[:40] for sheet in sheets[:10])
+        raise DataError(f"no sheet is called {name!r}; there are: {shown}", path=path)
+    return sheets[number - 1]
 
 
 def _refuse_bomb(file: Any, path: str) -> None:

@@ -121,7 +121,8 @@ def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
     if len(found) < _LEAST_MISREAD:
         return []
     first, charset = found[0]
-    bad = next(text for text in (first.source, first.target) if misread_charset(text))
+    words = f"{first.source} {first.target}".split()
+    bad = next((word for word in words if misread_charset(word)), first.source)
     how = f"UTF-8 that was read as {charset}; decode the original as UTF-8"
     if charset == "lost":
         how = "characters that a decoder could not read; fetch or decode the original again"
@@ -238,6 +239,13 @@ def first_faults(pairs: Sequence[tuple[str, str]]) -> list[Fault]:
 def warn_of_first(pairs: Sequence[tuple[str, str]], path: PathLike) -> None:
     """Log once what the first pairs of a file show to be wrong."""
     for fault in first_faults(pairs):
+        _warn_of_fault(os.fspath(path), fault.text)
+
+
+def warn_of_first_texts(texts: Sequence[str], path: PathLike) -> None:
+    """Log once if the first texts of a file were decoded in a wrong character set."""
+    sample = [Sampled(number, text) for number, text in enumerate(texts, 1)]
+    for fault in misread_faults(sample):
         _warn_of_fault(os.fspath(path), fault.text)
 
 

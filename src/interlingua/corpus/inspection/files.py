@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import tempfile
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from interlingua.config.languages import resolve_language
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
+from interlingua.corpus.documents.encodings import detect_charset
 from interlingua.corpus.inspection.counts import Quantiles
 from interlingua.corpus.inspection.faults import (
     Fault,
@@ -22,10 +24,9 @@ from interlingua.corpus.inspection.faults import (
     swapped_faults,
 )
 from interlingua.corpus.inspection.languages_found import guess_language, script_shares
-from interlingua.corpus.inspection.misreading import guess_charset
 from interlingua.corpus.inspection.openers import Opened, open_units
 from interlingua.corpus.inspection.streams import StreamCounts, count_pairs_of, count_texts_of
-from interlingua.errors import DataError, count_of
+from interlingua.errors import InterlinguaError, count_of
 from interlingua.runtime.progress import SILENT, Progress
 
 _REPEATED = 0.01
@@ -57,7 +58,7 @@ class FileLook(NamedTuple):
 
     path: str
     kind: str
-    """pairs, texts, questions, passages, labeled pairs, or unreadable."""
+    """pairs, texts, document, questions, passages, labeled pairs, or unreadable."""
     format: str = ""
     encoding: str = ""
     columns: tuple[str, ...] = ()
@@ -93,14 +94,18 @@ class LookSettings:
     evaluation: EvaluationKeys | None = None
 
 
-def look_into(path: str, settings: LookSettings, progress: Progress = SILENT) -> FileLook:
+def look_into(
+    path: str, settings: LookSettings, progress: Progress = SILENT, *, name: str | None = None
+) -> FileLook:
     """Read a file once and report what is in it; one that can't be read is reported, too.
 
     Args:
         path: a file, the prefix of two, both with a comma, or data of a hub.
         settings: how.
         progress: counts the units.
+        name: in the report, if the file is a copy of one elsewhere.
     """
+    name = name or path
     evaluation = settings.evaluation
     if evaluation is not None:
         evaluation.counts = dict.fromkeys(evaluation.names, 0)
@@ -111,15 +116,15 @@ def look_into(path: str, settings: LookSettings, progress: Progress = SILENT) ->
             languages=settings.languages,
             columns=settings.columns,
         )
-        progress.start(None, opened.kind, Path(path).name)
+        progress.start(None, opened.kind, Path(name).name)
         with tempfile.TemporaryDirectory(prefix="interlingua-look-") as folder:
             if opened.kind == "pairs":
                 found = count_pairs_of(opened.pairs, Path(folder), evaluation, progress)
             else:
                 found = count_texts_of(opened.texts, Path(folder), evaluation, progress)
-    except DataError as error:
-        return FileLook(path, "unreadable", error=str(error))
-    return _look_of(path, opened, found)
+    except InterlinguaError as error:
+        return FileLook(name, "unreadable", error=str(error).replace(path, name))
+    return _look_of(name, opened, found)
 
 
 def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:
@@ -231,8 +236,12 @@ def _encoding_faults(opened: Opened, sides: Sequence[SideLook]) -> list[Fault]:
 
 def _charset(opened: Opened, sides: Sequence[SideLook]) -> str | None:
     """Return the character set of the lines that are not UTF-8."""
-    codes = [side.language or side.found_language for side in sides]
-    return guess_charset(opened.bad.contents, [code for code in codes if code])
+    content = b"".join(opened.bad.contents)
+    for side in sides:
+        # Bytes of several sets may be too few to be certain, or the package is not installed.
+        with contextlib.suppress(InterlinguaError):
+            return detect_charset(content, "", side.language or side.found_language or None)
+    return None
 
 
 def _encoding(opened: Opened, sides: Sequence[SideLook]) -> str:
@@ -306,7 +315,7 @@ def next_command(path: str, kind: str, sides: Sequence[SideLook], *, named: bool
             options = zip(_PAIR_OPTIONS, codes, strict=True)
             languages = "".join(f" {option} {code}" for option, code in options)
         return f"interlingua score {file}{languages} -o {shlex.quote(f'{stem}.scored.tsv')}"
-    if kind in ("texts", "passages"):
+    if kind in ("texts", "document", "passages"):
         return f"interlingua index build {file} -o {shlex.quote(f'{stem}.index')}"
     return ""
 

@@ -1,4 +1,4 @@
-"""Text that was decoded in a wrong character set, and bytes that are not UTF-8.
+"""Text that was decoded in a wrong character set.
 
 UTF-8 that was read as windows-1252 ("GrÃ¼ÃŸe") is turned back into its bytes, which are UTF-8. Text
 as people write it is not: its bytes in an old character set are UTF-8 by accident alone.
@@ -7,13 +7,9 @@ as people write it is not: its bytes in an old character set are UTF-8 by accide
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-
-from interlingua.config.languages import resolve_language
-from interlingua.corpus.formats.charsets import decoded, is_decoded
 
 _SUSPICIOUS = re.compile(
-    "[\u00c2-\u00c5\u00ce-\u00d3\u00d7-\u00db\u00e0-\u00f4\u0402-\u045f]"
+    "[\u00c2-\u00c5\u00ce-\u00d3\u00d7-\u00d9\u00e0-\u00f4\u0402-\u045f]"
     "[\u0080-\u00bf\u0100-\u04ff\u2010-\u2122]"
 )
 """A first byte of UTF-8 and a further one, as windows-1252 or windows-1251 reads them.
@@ -21,28 +17,8 @@ _SUSPICIOUS = re.compile(
 Without the first bytes of rare letters, which are ß, É or Ö, and stand before quotation marks.
 """
 _CHARSETS = ("cp1252", "latin-1", "cp1251")
-REPLACEMENT = "\ufffd"
+_REPLACEMENT = "\ufffd"
 """Character that a decoder writes for bytes that it can't read."""
-_OF_LANGUAGES = {
-    "cp1250": "ces pol hun slk hrv slv ron bos",
-    "cp1254": "tur azj",
-    "cp1257": "lit lvs est",
-    "cp1258": "vie",
-}
-"""Character set of Windows -> languages in Latin script that need it."""
-_OF_SCRIPTS = {
-    "Cyrl": "cp1251",
-    "Grek": "cp1253",
-    "Hebr": "cp1255",
-    "Arab": "cp1256",
-    "Thai": "cp874",
-    "Jpan": "cp932",
-    "Hans": "gb18030",
-    "Hant": "cp950",
-    "Hang": "cp949",
-    "Kore": "cp949",
-}
-"""Script -> character set that its files are usually in, if they are not in UTF-8."""
 
 
 def misread_charset(text: str) -> str | None:
@@ -52,7 +28,7 @@ def misread_charset(text: str) -> str | None:
     """
     if text.isascii():
         return None
-    if REPLACEMENT in text:
+    if _REPLACEMENT in text:
         return "lost"
     if not _SUSPICIOUS.search(text):
         return None
@@ -71,31 +47,3 @@ def _is_misread(word: str, charset: str) -> bool:
     except UnicodeError:
         return False
     return len(original) < len(word)
-
-
-def guess_charset(lines: Iterable[bytes], languages: Sequence[str]) -> str | None:
-    """Return the character set that lines, which are not UTF-8, are probably in.
-
-    Args:
-        lines: some of the file.
-        languages: codes of its texts.
-
-    Returns:
-        Python's name; None if no usual set of the languages fits.
-    """
-    content = b"\n".join(lines)
-    for language in languages:
-        charset = _usual_charset(language)
-        if charset is not None and is_decoded(decoded(content, charset)):
-            return charset
-    return None
-
-
-def _usual_charset(code: str) -> str | None:
-    language = resolve_language(code)
-    if not language.is_latin:
-        return _OF_SCRIPTS.get(language.script)
-    for charset, names in _OF_LANGUAGES.items():
-        if language.iso3 in names.split():
-            return charset
-    return "cp1252"

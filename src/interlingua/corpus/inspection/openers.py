@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+from interlingua.corpus.documents.kinds import has_sections
+from interlingua.corpus.documents.reading import read_document
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.bitext import (
     TextPair,
@@ -33,10 +35,10 @@ from interlingua.corpus.formats.sentence_table import (
 )
 from interlingua.corpus.formats.table_columns import header_columns
 from interlingua.errors import DamagedFileError, DataError
-from interlingua.storage.files import open_text, stem_and_suffix
+from interlingua.storage.files import is_special, open_text, stem_and_suffix
 from interlingua.storage.json_text import json_values
 
-Kind = Literal["pairs", "texts", "questions", "passages", "labeled pairs"]
+Kind = Literal["pairs", "texts", "document", "questions", "passages", "labeled pairs"]
 UNKNOWN = ("eng_Latn", "fra_Latn")
 """Stands for the languages of a file that names none, until its texts tell them."""
 _LOOKED_AT = 200
@@ -54,6 +56,7 @@ class CountedBadLines(BadLines):
         undecoded: lines that are not UTF-8.
         contents: some of these.
         error: of the first line.
+        most: lines after which the file is given up; None = it never is.
     """
 
     def __init__(self) -> None:
@@ -61,6 +64,7 @@ class CountedBadLines(BadLines):
         self.undecoded = 0
         self.contents: list[bytes] = []
         self.error: DataError | None = None
+        self.most: int | None = None
 
     def leave_out(self, error: DataError, content: str = "") -> None:
         """Count a line; a file is read once, so that no line comes twice."""
@@ -68,6 +72,8 @@ class CountedBadLines(BadLines):
         if self.error is None:
             self.error = error
             self.first.append(str(error))
+        if self.most is not None and self.count >= self.most:
+            raise self.error
         if content.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in content):
             return
         self.undecoded += 1
@@ -116,10 +122,12 @@ def open_units(
     Raises:
         DataError: no reader takes it; the first unit is read.
     """
-    if format is not None or columns is not None:
+    if format is not None or columns is not None or _is_read_once(path):
         return open_pairs(path, format, languages, columns)
     suffix = stem_and_suffix(path)[1]
     is_file = Path(path).is_file()
+    if is_file and has_sections(path):
+        return _open_document(path, languages[0])
     if is_file and suffix in (".json", ".jsonl", ".ndjson"):
         return _open_json(path, languages)
     if is_file and is_table(path):
@@ -127,6 +135,11 @@ def open_units(
     if (is_file and suffix in (".tsv", ".txt")) or not _is_bitext(path):
         return _open_lines(path, languages)
     return open_pairs(path, None, languages)
+
+
+def _is_read_once(path: str) -> bool:
+    """Return whether it is standard input or a pipe."""
+    return path == "-" or (not Path(path).is_dir() and is_special(path))
 
 
 def _is_bitext(path: str) -> bool:
@@ -146,8 +159,15 @@ def open_pairs(
     columns: Sequence[str] | None = None,
 ) -> Opened:
     """Open a bitext, also one that does not name its languages; see ``open_units``."""
-    name = format or guess_format(path)
     source, target = map(resolved_code, languages)
+    named: tuple[str | None, str | None] = (source, target)
+    is_once = _is_read_once(path)
+    if is_once:
+        # It can't be tried in several ways, and has no name that tells its format.
+        name = format or "tsv"
+        named = (source or UNKNOWN[0], target or UNKNOWN[1])
+    else:
+        name = format or guess_format(path)
     opened = Opened("pairs", name)
 
     def stream(codes: tuple[str | None, str | None]) -> Iterator[TextPair]:
@@ -160,16 +180,22 @@ def open_pairs(
             skipped=opened.skipped,
         )
 
-    pairs = stream((source, target))
-    is_named = True
+    pairs = stream(named)
+    is_named = not is_once
+    # Without a language no line of JSON is a pair: this is known after a few.
+    if not is_once:
+        opened.bad.most = _LOOKED_AT
     try:
         first = _first_of(pairs, opened)
+        opened.bad.most = None
     except DamagedFileError:
         raise
     except DataError:
         # Its languages may be what is missing; another error comes again.
         opened.bad = CountedBadLines()
         opened.skipped.clear()
+        if is_once:
+            raise
         pairs = stream((source or UNKNOWN[0], target or UNKNOWN[1]))
         first = _first_of(pairs, opened)
         is_named = False
@@ -228,6 +254,15 @@ def _texts_of_objects(path: str, key: str) -> Iterator[str]:
     for _, value in json_values(path):
         if isinstance(value, dict) and isinstance(value.get(key), str):
             yield value[key]
+
+
+def _open_document(path: str, language: str | None) -> Opened:
+    """Open a document: its headings, paragraphs, list items and cells."""
+    found = read_document(path, language)
+    opened = Opened("document", stem_and_suffix(path)[1].removeprefix("."))
+    opened.texts = (unit.text for unit in found.units)
+    opened.languages = tuple(filter(None, [resolved_code(language) or found.language]))
+    return opened
 
 
 def _open_questions(path: str) -> Opened:

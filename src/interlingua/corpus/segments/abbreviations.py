@@ -64,7 +64,8 @@ TITLES = {
     "est": "nt nn s.t st hr pr ca vt",
     "lvs": "piem t.i t.s sk plkst apm",
     "lit": "pvz t.y vad žr plg gerb val angl vok rus lot pranc mln mlrd tūkst ",
-    "pol": "np tzn tzw m.in ul al pl os ks im św gen płk mjr inż mgr hab dot por zob red lic",
+    "pol": "np tzn tzw m.in ul al pl os ks im św bł bp abp gen płk ppłk kpt kpr"
+    " sierż adm woj pow gm mjr inż mgr hab dot por zob red lic",
     "ces": "např tzn tzv tj ul nám sv ing mgr bc judr mudr phdr rndr arch gen plk mj resp popř",
     "slk": "napr tzv t.j tj ul nám sv ing mgr bc judr mudr resp príp",
     "slv": "npr t.i tj oz ga g dr mag ul sv inž",
@@ -107,7 +108,8 @@ NUMBERED = {
     "": "no nr art p pp fig vol tel",
     "eng": "nos figs sec secs ch chap eq eqs vols ed eds para pt al jan feb mar apr jun jul aug sep"
     " sept oct nov dec",
-    "deu": "s abb kap abs bd bde tab ziff anm aufl str jan feb apr aug sept okt nov dez lfd",
+    "deu": "max min s abb kap abs bd bde tab ziff anm aufl str jan feb apr aug sept okt nov"
+    " dez lfd",
     "fra": "chap n t tab janv févr juill sept oct nov déc n° §",
     "spa": "pág págs núm núms cap caps n.º vol tab s.n",
     "por": "pág págs cap n.º nº núm tab cx",
@@ -119,7 +121,7 @@ NUMBERED = {
     "dan": "kl s kap bd tab stk jan feb aug sept okt nov dec",
     "nob": "kl s kap bd tab",
     "isl": "kl bls gr mgr",
-    "fin": "s ks luku nro puh",
+    "fin": "s ks luku nro puh klo",
     "est": "lk ptk joon tab tn",
     "lvs": "lpp att tab",
     "lit": "psl pav lent g",
@@ -175,7 +177,7 @@ WEAK = {
     "rus": "т.д т.п др пр н.э",
     "ukr": "т.д т.п ін н.е",
     "bel": "г.д інш н.э",
-    "ell": "κ.λπ κλπ κ.ά κ.τ.λ κτλ π.μ μ.μ π.χ.",
+    "ell": "κ.λπ κλπ κ.ά κ.τ.λ κτλ π.μ μ.μ",
     "tur": "vb vs",
     "azj": "s və.s",
     "vie": "v.v",
@@ -212,7 +214,7 @@ UNITS = {
 STARTERS = {
     "eng": "the a an he she it they we you i this that these those there here his her their our my"
     " its in on at by for from with to as and but or so yet if when while after before since"
-    " although because however then now nobody everyone everybody someone both all some many most"
+    " although because however then now everyone everybody someone both all some many most"
     " no not one what who why how where which is are was were do does did can be let please"
     " another other each such even still",
     "deu": "der die das den dem des ein eine einen einem einer er sie es wir ihr ich du man im in"

@@ -29,11 +29,10 @@ class _Consistency(Check):
         self, languages: tuple[str, str], folder: Path | None, limit: float | None = None
     ) -> None:
         super().__init__(languages, folder, limit)
-        places = (None, None)
-        if folder is not None:
-            places = (folder / f"{self.name}-texts", folder / f"{self.name}-pairs")
-        self.texts = ExactDeduplicator(places[0])
-        self.pairs = ExactDeduplicator(places[1])
+        texts = None if folder is None else folder / f"{self.name}-texts"
+        pairs = None if folder is None else folder / f"{self.name}-pairs"
+        self.texts = ExactDeduplicator(texts)
+        self.pairs = ExactDeduplicator(pairs)
 
     def _translated_anew(
         self, texts: Sequence[str], translations: Sequence[str]

@@ -28,6 +28,7 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE,
 )
+_QT = re.compile(r"%L?[1-9]")
 _LETTERS = str.maketrans("iXEGF", "dxegf")
 """Letters of printf that take the same argument."""
 
@@ -44,49 +45,51 @@ class Placeholders(Rule):
     def differences(self, source: str, target: str) -> list[str]:
         """Return the placeholders that only one side has."""
         found = placeholders(source), placeholders(target)
-        if found[0] == found[1]:
+        if found[0].keys() == found[1].keys():
             return []
-        left, right = (Counter(dict.fromkeys(one, 1)) for one in found)
+        left = Counter(written for sign, written in found[0].items() if sign not in found[1])
+        right = Counter(written for sign, written in found[1].items() if sign not in found[0])
         # A percent sign before its number, as Turkish and Arabic write it, is no placeholder.
-        for own, other_text in ((left, target), (right, source)):
-            for sign in [sign for sign in own if re.fullmatch(r"%[1-9]", sign)]:
-                if sign not in other_text and re.search(rf"{sign[1]}\s*[%٪]", other_text):
+        for own, other in ((left, target), (right, source)):
+            for sign in list(own):
+                if _QT.fullmatch(sign) and re.search(rf"{sign[-1]}\s*[%٪]", other):
                     del own[sign]
         return one_sided(left, right)
 
 
-def placeholders(text: str) -> list[str]:
-    """Return the placeholders of a text in one spelling, in their order.
+def placeholders(text: str) -> dict[str, str]:
+    """Return the placeholders of a text in one spelling, in their order, each as it is written.
 
     Placeholders without a number are numbered as they come, so that ``%s of %s`` and
     ``%2$s of %1$s`` have the same ones.
     """
-    found = []
+    found: dict[str, str] = {}
     unnumbered = Counter[str]()
     for match in _PATTERN.finditer(text):
-        if match["escape"]:
-            continue
-        sign = match["icu"]
-        if sign:
-            found.append(f"{{{sign}, {match['kind']}}}")
-            continue
-        letter = match["letter"] or match["glued"]
-        if letter:
-            number = match["number"] or match["glued_number"]
-            if not number:
-                unnumbered["%"] += 1
-                number = str(unnumbered["%"])
-            found.append(f"%{number}${letter.translate(_LETTERS)}")
-        elif match["key"]:
-            found.append(f"%({match['key']})")
-        elif match["qt"]:
-            found.append(f"%{match['qt']}")
-        elif match[0].startswith("{") and not match["double"]:
-            name = match["brace"]
-            if name is None:
-                name = str(unnumbered["{"])
-                unnumbered["{"] += 1
-            found.append(f"{{{name}}}")
-        else:
-            found.append("".join(match[0].split()))
+        if not match["escape"]:
+            sign = _spelling(match, unnumbered)
+            # Of an argument of ICU only the beginning is matched.
+            found.setdefault(sign, sign if match["icu"] else match[0])
     return found
+
+
+def _spelling(match: re.Match[str], unnumbered: Counter[str]) -> str:
+    """Return the one spelling of a placeholder; ``unnumbered`` counts those without a number."""
+    if match["icu"]:
+        return f"{{{match['icu']}, {match['kind']}}}"
+    letter = match["letter"] or match["glued"]
+    if letter:
+        unnumbered["%"] += 1
+        number = match["number"] or match["glued_number"] or unnumbered["%"]
+        return f"%{number}${letter.translate(_LETTERS)}"
+    if match["key"]:
+        return f"%({match['key']})"
+    if match["qt"]:
+        return f"%{match['qt']}"
+    if match[0].startswith("{") and not match["double"]:
+        name = match["brace"]
+        if name is None:
+            name = str(unnumbered["{"])
+            unnumbered["{"] += 1
+        return f"{{{name}}}"
+    return "".join(match[0].split())

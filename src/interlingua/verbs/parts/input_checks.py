@@ -44,6 +44,8 @@ SUFFIX_PACKAGES = {
     ".vtt": ("pysubs2", "pysubs2", "subtitles"),
     ".ass": ("pysubs2", "pysubs2", "subtitles"),
     ".ssa": ("pysubs2", "pysubs2", "subtitles"),
+    ".docx": ("docx", "python-docx", "documents"),
+    ".pdf": ("pdfminer", "pdfminer.six", "documents"),
 }
 """Suffix of a file that is read or written -> module, package and extra."""
 WRITTEN_SUFFIX_PACKAGES = {
@@ -311,6 +313,13 @@ def check_documents(text: Any) -> None:
         matches_file(text)
 
 
+def check_documents_of_side(paths: Any) -> None:
+    """Check that folders and files of documents are there; patterns are left to their reader."""
+    from interlingua.alignment.document_files import path_list
+
+    path_list(paths)
+
+
 def check_document_list(path: PathLike) -> None:
     """Check the documents of a list, ``source TAB target [TAB links [TAB gold]]`` in a line.
 
@@ -355,6 +364,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "bitext": check_bitext,
     "document list": check_document_list,
     "documents": check_documents,
+    "documents of a side": check_documents_of_side,
     "file": check_file,
     "files": check_input_files,
     "folder": check_folder,

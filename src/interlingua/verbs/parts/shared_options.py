@@ -23,6 +23,7 @@ from interlingua.config.options import (
 )
 from interlingua.config.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
 from interlingua.corpus.formats.bitext import FORMAT_OF_SUFFIX, is_moses_name
+from interlingua.corpus.formats.localization.bitext_folders import is_bitext_folder
 from interlingua.errors import ConfigError, with_article
 from interlingua.mining.pair_search import PairSearch
 from interlingua.storage.files import COMPRESSIONS, PathLike, stem_and_suffix
@@ -285,8 +286,11 @@ def _is_input(name: str) -> bool:
     """Return whether a name refers to standard input or to files, and so not to a model."""
     if name == STANDARD_INPUT or is_remote(name) or is_file_name(name):
         return True
-    # A folder is a model's; an installed model may be called as a prefix of files is.
-    if Path(name).is_dir() or installed_model_entry(name) is not None:
+    # A folder is a model's, or that of several bitexts; an installed model may be called as a
+    # prefix of files is.
+    if Path(name).is_dir():
+        return is_bitext_folder(name)
+    if installed_model_entry(name) is not None:
         return False
     # What is left are patterns, and the common prefix of two files, which is not a file itself.
     has_files = any(mark in name for mark in WILD) and bool(glob.glob(name))

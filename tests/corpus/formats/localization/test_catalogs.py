@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.bitext import guess_format, pair_fields, read_pairs
-from interlingua.corpus.formats.localization.catalogs import read_catalog
+from interlingua.corpus.formats.localization.catalogs import read_keys
 from interlingua.errors import DataError
 
 ENGLISH = r"""<?xml version="1.0" encoding="utf-8"?>
@@ -93,7 +93,7 @@ def test_ios_strings_with_escapes_comments_and_a_broken_entry(tmp_path, encoding
     text = STRINGS.replace('"broken" = "no end\n', '"broken" "no end"\n')
     path = write(tmp_path / "en.lproj/Localizable.strings", text, encoding)
     bad = BadLines()
-    found = read_catalog(path, Counter(), bad)
+    found = read_keys(path, Counter(), bad)
     assert {key: entry.text for key, entry in found.items()} == {
         "hello": 'He said "hi"\n%@',
         "plain.key": "Text; with = signs",
@@ -170,7 +170,7 @@ def test_any_text_of_json_and_strings_is_read(tmp_path, entries):
 
     path = write(tmp_path / "de.arb", json.dumps(entries))
     plain = {key: text for key, text in entries.items() if not key.startswith("@")}
-    found = read_catalog(path, Counter(), BadLines())
+    found = read_keys(path, Counter(), BadLines())
     assert {key: entry.text for key, entry in found.items()} == plain
     assert dict(_leaves({"a": {"b": []}})) == {}
 
@@ -179,5 +179,5 @@ def test_any_text_of_json_and_strings_is_read(tmp_path, entries):
 
     lines = (f'"{escaped(key)}" = "{escaped(text)}";' for key, text in entries.items())
     path = write(tmp_path / "de.strings", "\n".join(lines))
-    found = read_catalog(path, Counter(), BadLines())
+    found = read_keys(path, Counter(), BadLines())
     assert {key: entry.text for key, entry in found.items()} == entries

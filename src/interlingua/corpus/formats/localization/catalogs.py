@@ -37,9 +37,9 @@ _FORMS = ("zero", "one", "two", "few", "many", "other")
 _FORM = re.compile(rf"(?P<base>.*?)(?:\[(?P<a>{'|'.join(_FORMS)})\]|[._](?P<b>{'|'.join(_FORMS)}))")
 _MESSAGE_KEYS = ("message", "defaultMessage")
 _HEAD_BYTES = 1 << 16
-UNTRANSLATED = "untranslated"
-NOT_TRANSLATABLE = "not to be translated"
-NO_TEXT = "values that are no text"
+_UNTRANSLATED = "untranslated"
+_NOT_TRANSLATABLE = "not to be translated"
+_NO_TEXT = "values that are no text"
 
 
 class Entry(NamedTuple):
@@ -66,39 +66,36 @@ class Catalog:
     ) -> Iterator[TextPair]:
         """Read both files and yield the pairs in the order of the source."""
         files = find_two_files(path, source_language, target_language)
-        source, target = (read_catalog(file, skipped, bad) for file in files.paths)
+        source = read_keys(files.paths[0], skipped, bad)
+        target = read_keys(files.paths[1], skipped, bad)
         matched = _matched_keys(source, target)
         _tell_missing(files.paths, source, target, matched, skipped)
         for key, other in matched:
             texts = source[key].text.strip(), target[other].text.strip()
             if not all(texts):
-                skipped[UNTRANSLATED] += 1
+                skipped[_UNTRANSLATED] += 1
                 continue
-            fields = {"key": key if other in source else other}
-            fields["note"] = source[key].note or target[other].note
+            fields = {"key": key, "note": source[key].note or target[other].note}
+            if key in target:  # the form that only one language has names the pair
+                fields["key"] = other
             yield PairOfTable.of(TextPair(*texts, *files.languages), fields)
+
+    @staticmethod
+    def is_format_of(path: PathLike) -> bool:
+        """Return whether a file .xml or .json is a catalog.
+
+        JSON is one if it has one object over several lines, and if there is the same file in
+        another language, by its name or folder.
+        """
+        with open_bytes(path) as file:
+            head = file.read(_HEAD_BYTES)
+        if stem_and_suffix(path)[1] == ".xml":
+            return re.search(rb"<resources[\s>]", head) is not None
+        return _is_one_object(head) and len(files_of_languages(str(path))) > 1
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Refuse: a catalog is one language."""
         raise ConfigError(f"{path}: catalogs of keys are read only; write .tsv, .xlsx or .tmx")
-
-
-def is_catalog(path: PathLike) -> bool:
-    """Return whether a file is a catalog: by its suffix, and what it holds if others have that.
-
-    A JSON file is one if it has one object over several lines, and if there is the same file in
-    another language, by its name or folder.
-    """
-    suffix = stem_and_suffix(path)[1]
-    if suffix in (".strings", ".arb"):
-        return True
-    if suffix not in CATALOG_SUFFIXES or not Path(path).is_file():
-        return False
-    with open_bytes(path) as file:
-        head = file.read(_HEAD_BYTES)
-    if suffix == ".xml":
-        return re.search(rb"<resources[\s>]", head) is not None
-    return _is_one_object(head) and len(files_of_languages(str(path))) > 1
 
 
 def _is_one_object(head: bytes) -> bool:
@@ -115,7 +112,7 @@ def _is_one_object(head: bytes) -> bool:
     return len(lines) == 1 and not re.search(r'"(source|target|translation|text)"\s*:', text)
 
 
-def read_catalog(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str, Entry]:
+def read_keys(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str, Entry]:
     """Return the texts of a catalog by their keys.
 
     Raises:
@@ -146,14 +143,22 @@ def _matched_keys(
     """
     found = []
     for key in source:
-        other = key if key in target else _form_of_many(key, target)
+        other = _same_key(key, target)
         if other is not None:
             found.append((key, other))
+    # What is left are plural forms of the target's language that the source's lacks.
     for key in target:
-        other = None if key in source else _form_of_many(key, source)
-        if other is not None:
+        other = _same_key(key, source)
+        if other is not None and other != key:
             found.append((other, key))
     return found
+
+
+def _same_key(key: str, entries: Mapping[str, Entry]) -> str | None:
+    """Return the key itself if it is there, else that of the same plural in the form of many."""
+    if key in entries:
+        return key
+    return _form_of_many(key, entries)
 
 
 def _form_of_many(key: str, entries: Mapping[str, Entry]) -> str | None:
@@ -163,8 +168,12 @@ def _form_of_many(key: str, entries: Mapping[str, Entry]) -> str | None:
         return None
     # "days[few]" of Android, "days_few" of i18next, "days.few" of nested objects.
     separator = key[len(form["base"])]
-    other = f"{form['base']}{separator}other" + ("]" if separator == "[" else "")
-    return other if other in entries else None
+    other = f"{form['base']}{separator}other"
+    if separator == "[":
+        other += "]"
+    if other in entries:
+        return other
+    return None
 
 
 def _tell_missing(
@@ -175,6 +184,7 @@ def _tell_missing(
     skipped: Counter[str],
 ) -> None:
     """Count the keys that only one file has, and name the first ones."""
+    # A form of a plural that was replaced by that of many is not missing.
     for side, (own, other) in enumerate(((source, target), (target, source))):
         met = {keys[side] for keys in matched}
         missing = [key for key in own if key not in other and key not in met]
@@ -186,10 +196,10 @@ def _tell_missing(
 
 @functools.lru_cache(maxsize=4096)
 def _tell_once(path: str, count: int, keys: tuple[str, ...], other: str) -> None:
-    more = f" and {count - len(keys):,} more" if count > len(keys) else ""
-    log.warning(
-        "%s: %s of %s missing: %s%s", path, count_of(count, "keys"), other, ", ".join(keys), more
-    )
+    shown = ", ".join(keys)
+    if count > len(keys):
+        shown += f" and {count - len(keys):,} more"
+    log.warning("%s: %s of %s missing: %s", path, count_of(count, "keys"), other, shown)
 
 
 # Android
@@ -211,8 +221,9 @@ def _read_android(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
         if event != "end" or element.tag not in kinds:
             continue
         entries += 1
+        # Names of products and addresses, which the developers keep as they are.
         if element.get("translatable") == "false":
-            skipped[NOT_TRANSLATABLE] += 1
+            skipped[_NOT_TRANSLATABLE] += 1
             continue
         found |= _android_texts(element)
     if not is_android:
@@ -238,6 +249,7 @@ def _android_text(element: Element) -> str:
 
     White space outside of double quotes is one space; ``\n``, ``\u0020`` and the like are escapes.
     """
+    # Tags such as <b> or <xliff:g> hold text of their own.
     raw = "".join(element.itertext())
     parts = []
     is_quoted = False
@@ -277,7 +289,7 @@ _STRINGS_ENTRY = re.compile(
     re.DOTALL,
 )
 _STRINGS_SPACE = re.compile(r"\s+|//[^\n]*|/\*(?P<note>.*?)\*/", re.DOTALL)
-_STRINGS_ESCAPE = re.compile(r"\\(?:[uU]([0-9A-Fa-f]{4})|(\d{3})|(.))", re.DOTALL)
+_STRINGS_ESCAPE = re.compile(r"\\(?:[uU]([0-9A-Fa-f]{4})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _NO_NOTE = "No comment provided by engineer."
 
 
@@ -293,11 +305,13 @@ def _read_strings(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
     while position < len(text):
         space = _STRINGS_SPACE.match(text, position)
         if space is not None:
+            # The last comment before an entry is its note.
             note = (space["note"] or "").strip() or note
             position = space.end()
             continue
         entry = _STRINGS_ENTRY.match(text, position)
         if entry is None:
+            # The next line may begin an entry again.
             end = text.find("\n", position) + 1 or len(text)
             problem = 'expected "key" = "text";'
             error = DataError(problem, path=path, line=text.count("\n", 0, position) + 1)
@@ -307,7 +321,7 @@ def _read_strings(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
         else:
             key = _strings_unescaped(entry["key"] or entry["word"] or "")
             value = _strings_unescaped(entry["text"] or entry["value"] or "")
-            found[key] = Entry(value, "" if note == _NO_NOTE else note)
+            found[key] = Entry(value, note.replace(_NO_NOTE, ""))
             position = entry.end()
         note = ""
     if failure is not None and not found:
@@ -324,8 +338,11 @@ def _strings_text(content: bytes, path: PathLike) -> str:
     charset = "utf-8-sig"
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         charset = "utf-16"
-    elif content[:1] == b"\0" or content[1:2] == b"\0":
-        charset = "utf-16-be" if content[:1] == b"\0" else "utf-16-le"
+    # Without a mark: the first character of a catalog is ASCII, so one of its two bytes is NUL.
+    elif content[:1] == b"\0":
+        charset = "utf-16-be"
+    elif content[1:2] == b"\0":
+        charset = "utf-16-le"
     try:
         text = content.decode(charset)
     except UnicodeDecodeError as error:
@@ -346,7 +363,7 @@ def _strings_unescaped(text: str) -> str:
         if found[1]:
             return chr(int(found[1], 16))
         if found[2]:
-            return chr(int(found[2], 8) if found[2] < "400" and found[2].isdecimal() else 0xFFFD)
+            return chr(int(found[2], 8))
         return letters.get(found[3], found[3])
 
     return _joined_surrogates(_STRINGS_ESCAPE.sub(character, text))
@@ -364,12 +381,13 @@ def _read_json(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str
         if isinstance(value, Entry):
             found[key] = value
         else:
-            skipped[NO_TEXT] += 1
+            skipped[_NO_TEXT] += 1
     return found
 
 
 def _leaves(content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the texts of nested objects and lists by their paths, and other values as they are."""
+    # A stack and no recursion, as a stranger's file may be nested deeply.
     waiting: list[tuple[str, Any]] = [("", content)]
     while waiting:
         path, value = waiting.pop()
@@ -384,7 +402,7 @@ def _leaves(content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             inner = [(key, own) for key, own in value.items() if not key.startswith("@")]
             notes = {key[1:]: own for key, own in value.items() if key.startswith("@")}
             for key, own in reversed(inner):
-                name = f"{path}.{key}" if path else key
+                name = f"{path}.{key}".removeprefix(".")
                 if isinstance(own, str) and isinstance(notes.get(key), dict):
                     own = {"message": own, "description": notes[key].get("description", "")}
                 waiting.append((name, own))

@@ -62,6 +62,7 @@ def language_of_path(path: PathLike) -> NamedCode | None:
 
 def language_place(path: Path) -> LanguagePlace | None:
     """Return where a path names its language, or None."""
+    # The name tells more than a folder: "shared/en/app.de.json" is German.
     name = uncompressed_name(path.name)
     stem = name.rpartition(".")[0] or name
     if found := _place_in_name(stem):
@@ -87,6 +88,7 @@ def _place_in_name(stem: str) -> LanguagePlace | None:
 
 
 def _code(name: str) -> NamedCode | None:
+    # Android writes BCP 47 as "b+sr+Latn", and regions as "pt-rBR".
     if name.startswith("b+"):
         name = name[2:].replace("+", "-")
     name = re.sub(r"-r([A-Z]{2})$", r"-\1", name)

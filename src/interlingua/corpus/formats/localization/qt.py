@@ -13,11 +13,13 @@ from interlingua.corpus.formats.bitext import PairOfTable, TextPair, named_langu
 from interlingua.corpus.formats.localization.language_places import language_of_path
 from interlingua.corpus.formats.xml_stream import xml_events
 from interlingua.errors import ConfigError, DataError
+from interlingua.storage.files import PathLike, open_bytes
 
 _TYPES = ("unfinished", "obsolete", "vanished")
 """Types of translations that are not in use; they are counted by these names."""
 _COMMENTS = ("comment", "extracomment", "translatorcomment")
 _FIELDS = ("id", "context", "form", "location", "comment")
+_HEAD_BYTES = 1 << 12
 _BYTE = re.compile(r"x([0-9A-Fa-f]{1,4})|(\d{1,5})")
 
 
@@ -54,6 +56,7 @@ class QtLinguist:
             if event == "start" and element.tag == "TS" and root is None:
                 root = element
                 codes = _codes(root, path, source_language, target_language)
+            # The name of a context precedes its messages.
             elif event == "end" and element.tag == "name":
                 context = (element.text or "").strip()
             elif event == "end" and element.tag == "message":
@@ -71,6 +74,12 @@ class QtLinguist:
         if failures and not messages:
             raise failures[0]
 
+    @staticmethod
+    def is_format_of(path: PathLike) -> bool:
+        """Return whether a file .ts is Qt's, and no Tsonga of Moses."""
+        with open_bytes(path) as file:
+            return re.search(rb"<(!DOCTYPE )?TS[\s>]", file.read(_HEAD_BYTES)) is not None
+
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Refuse: a file of Qt is made from its program."""
         raise ConfigError(f"{path}: files of Qt Linguist are read only; write .tsv, .xlsx or .tmx")
@@ -87,11 +96,14 @@ def _texts(
 ) -> Iterator[tuple[tuple[str, str], dict[str, str]]]:
     """Yield the texts of a message and its fields, once for each form."""
     translation = message.find("translation")
-    kind = "" if translation is None else translation.get("type", "")
-    if translation is None or kind in _TYPES:
-        skipped[kind or "untranslated"] += 1
+    if translation is None:
+        skipped["untranslated"] += 1
+        return
+    if translation.get("type") in _TYPES:
+        skipped[translation.get("type", "")] += 1
         return
     source = _text(message.find("source")).strip()
+    # The source is one text for all numbers, "%n file(s)".
     forms = translation.findall("numerusform") or [translation]
     # Each form may have variants of several lengths, of which the first is the longest.
     texts = [_text(_first_of(form)).strip() for form in forms]
@@ -102,13 +114,17 @@ def _texts(
         if not source or not text:
             skipped["untranslated"] += 1
             continue
-        fields["form"] = str(number) if len(texts) > 1 else ""
+        fields["form"] = ""
+        if len(texts) > 1:
+            fields["form"] = str(number)
         yield (source, text), {name: fields[name] for name in _FIELDS}
 
 
 def _first_of(form: Element) -> Element:
     variant = form.find("lengthvariant")
-    return form if variant is None else variant
+    if variant is None:
+        return form
+    return variant
 
 
 def _location(message: Element) -> str:
@@ -124,9 +140,11 @@ def _text(element: Element | None) -> str:
         return ""
     parts = [element.text or ""]
     for child in element:
-        found = _BYTE.fullmatch(child.get("value", "")) if child.tag == "byte" else None
-        if found:
-            code = int(found[1], 16) if found[1] else int(found[2])
-            parts.append(chr(code) if 0 < code < 0xD800 else "")
+        found = _BYTE.fullmatch(child.get("value", ""))
+        if child.tag == "byte" and found:
+            code = int(found[1] or found[2], 16 if found[1] else 10)
+            # Not NUL and no half of a pair of UTF-16.
+            if 0 < code < 0xD800:
+                parts.append(chr(code))
         parts.append(child.tail or "")
     return "".join(parts)

@@ -22,8 +22,8 @@ _SHARED = 0.5
 """Part of the shorter cue's time."""
 _LARGEST = 8
 """Cues of one side of a group."""
-ALONE = "cues without one at the same time"
-TOO_MANY = "cues of groups that are too large"
+_ALONE = "cues without one at the same time"
+_TOO_LARGE = "cues of groups that are too large"
 
 
 class Subtitles:
@@ -41,14 +41,16 @@ class Subtitles:
         files = find_two_files(path, source_language, target_language)
         sides = [read_cues(file, bad=bad) for file in files.paths]
         for own, other in grouped_cues(sides[0], sides[1]):
+            # Sounds and songs are often described on one side only.
             if not own or not other:
-                skipped[ALONE] += len(own) + len(other)
+                skipped[_ALONE] += len(own) + len(other)
                 continue
             if max(len(own), len(other)) > _LARGEST:
-                skipped[TOO_MANY] += len(own) + len(other)
+                skipped[_TOO_LARGE] += len(own) + len(other)
                 continue
             start = min(cue.start for cue in (*own, *other))
             end = max(cue.end for cue in (*own, *other))
+            # The times of the group: from its first cue to its last.
             times = {"start": cue_time(start), "end": cue_time(end)}
             for texts in _texts(own, other):
                 yield PairOfTable.of(TextPair(*texts, *files.languages), times)
@@ -62,6 +64,7 @@ def grouped_cues(
     source: Sequence[Cue], target: Sequence[Cue]
 ) -> Iterator[tuple[list[Cue], list[Cue]]]:
     """Yield the groups of linked cues in the order of time; a cue without a link is alone."""
+    # A cue is (side, number); union-find joins linked cues, whatever the length of their chain.
     sides = (source, target)
     parents = {
         (side, number): (side, number) for side in (0, 1) for number in range(len(sides[side]))
@@ -104,10 +107,12 @@ def _links(source: Sequence[Cue], target: Sequence[Cue]) -> Iterator[tuple[int, 
 
 def _texts(own: list[Cue], other: list[Cue]) -> list[tuple[str, str]]:
     """Return the texts of a group: of each speaker if both sides have as many, else of all."""
-    speeches = [[text for cue in side for text in cue.speeches] for side in (own, other)]
-    if len(speeches[0]) == len(speeches[1]):
-        return list(zip(*speeches, strict=True))
-    return [(" ".join(speeches[0]), " ".join(speeches[1]))]
+    source = [text for cue in own for text in cue.speeches]
+    target = [text for cue in other for text in cue.speeches]
+    if len(source) == len(target):
+        return list(zip(source, target, strict=True))
+    # One side has more lines: a speech was split, and nothing tells where.
+    return [(" ".join(source), " ".join(target))]
 
 
 def cue_time(milliseconds: int) -> str:

@@ -26,7 +26,7 @@ _TIMES_IN_TEXT = re.compile(r"<\d{1,4}(:\d\d)+[.,]\d{1,3}>")
 """Times inside of a cue of WebVTT at which its next words appear."""
 _WITHOUT_TEXT = re.compile(r"\ufeff?(WEBVTT|NOTE|STYLE|REGION)\b")
 _CUE_NUMBER = re.compile(r"\s*\d+\s*")
-_DASH = re.compile(r"\s*[-\u2010-\u2015]\s*(?=\S)")
+_DASH = re.compile(r"^\s*[-\u2010-\u2015]\s*(?=\S)")
 """Begins the line of a speaker."""
 
 
@@ -47,9 +47,8 @@ class Cue(NamedTuple):
         """The text of each speaker on one line, if lines begin with dashes; else the whole text."""
         found: list[str] = []
         for line in self.text.split("\n"):
-            dash = _DASH.match(line)
-            words = " ".join(line[dash.end() if dash else 0 :].split())
-            if dash or not found:
+            words = " ".join(_DASH.sub("", line).split())
+            if _DASH.match(line) or not found:
                 found.append(words)
             else:
                 found[-1] = f"{found[-1]} {words}".strip()
@@ -117,6 +116,7 @@ def _decoded(content: bytes, encoding: str | None, path: PathLike) -> str:
             path=path,
             line=line,
         ) from error
+    # NUL is valid UTF-8, and no text has it.
     if "\0" in text:
         raise DataError("holds NUL, so it is no text; are these subtitles?", path=path)
     return text
@@ -146,11 +146,11 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
         DataError: there is no cue that can be read.
     """
     times = pysubs2.formats.get_format_class(kind).TIMESTAMP
-    blocks = _vtt_blocks(text) if kind == "vtt" else _srt_blocks(text)
+    cut = {"vtt": _vtt_blocks, "srt": _srt_blocks}[kind]
     readable: list[list[str]] = []
     numbers: list[int] = []
     failure: DataError | None = None
-    for number, lines in blocks:
+    for number, lines in cut(text):
         problem = _problem_of(lines, times)
         if not problem:
             readable.append(lines)
@@ -159,6 +159,7 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
         error = DataError(problem, path=path, line=number)
         bad.leave_out(error, "\n".join(lines))
         failure = failure or error
+    # A file of which no cue can be read is no file of subtitles.
     if not numbers:
         raise failure or DataError("no cue; are these subtitles?", path=path)
     # pysubs2 takes a last line of digits for the number of the next cue, so each cue gets one.
@@ -167,6 +168,7 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
     cues = []
     for number, event in zip(numbers, events, strict=True):
         cue = _cue(event, number)
+        # Only WebVTT has references such as &amp; in its texts.
         if kind == "vtt":
             cue = cue._replace(text=html.unescape(cue.text))
         if cue.end < cue.start:
@@ -212,6 +214,7 @@ def _vtt_blocks(text: str) -> Iterator[tuple[int, list[str]]]:
         if line.strip():
             block.append(_TIMES_IN_TEXT.sub("", line.strip()))
             continue
+        # The times are in the first line, or behind an identifier in the second.
         places = [place for place, own in enumerate(block[:2]) if _ARROW in own]
         if places:
             yield number - len(block) + places[0], block[places[0] :]

@@ -44,12 +44,13 @@ def find_two_files(path: str, source: str | None, target: str | None) -> TwoFile
     """
     if "," in path and not Path(path).exists():
         first, second = (Path(part.strip()) for part in path.split(",", 1))
-        codes = (source or language_of_path(first), target or language_of_path(second))
-        if not codes[0] or not codes[1]:
+        one = source or language_of_path(first)
+        other = target or language_of_path(second)
+        if not one or not other:
             raise DataError(
                 "its languages are neither given nor in the files' names; name both", path=path
             )
-        return TwoFiles((first, second), (codes[0], codes[1]))
+        return TwoFiles((first, second), (one, other))
     found = files_of_languages(path)
     codes = list(found)
     order = _order(codes, path, source, target)
@@ -68,15 +69,16 @@ def files_of_languages(path: str) -> dict[LanguageCode, Path]:
     """Return the file of each language: those that a file belongs to, or that a name begins."""
     file = Path(path)
     found: dict[LanguageCode, Path] = {}
+    # What is no file is the beginning of names.
     if not file.is_file():
         return _files_behind(file)
     place = language_place(file)
     if place is None:
         return found
     for other in sorted(_candidates(file, place)):
-        code = language_of_path(other) if language_place(other) is not None else None
-        if code is not None and _shape(other, language_place(other)) == _shape(file, place):
-            found.setdefault(code, other)
+        own = language_place(other)
+        if own is not None and _shape(other, own) == _shape(file, place):
+            found.setdefault(own.code, other)
     return found
 
 
@@ -98,6 +100,7 @@ def _candidates(file: Path, place: LanguagePlace) -> list[Path]:
     """Return the files that may be the same text in another language."""
     if place.folder is None:
         return [other for other in file.parent.iterdir() if other.is_file()]
+    # The folders of other languages are next to this one's: values, values-de, values-fr.
     parts = file.parts
     above = Path(*parts[: place.folder])
     rest = Path(*parts[place.folder + 1 :])
@@ -110,9 +113,8 @@ def _candidates(file: Path, place: LanguagePlace) -> list[Path]:
     return found
 
 
-def _shape(file: Path, place: LanguagePlace | None) -> tuple[str, ...]:
+def _shape(file: Path, place: LanguagePlace) -> tuple[str, ...]:
     """Return the parts of a path without its language."""
-    assert place is not None
     parts = list(file.parts)
     if place.folder is not None:
         parts[place.folder] = ""
@@ -129,20 +131,20 @@ def _order(
     Given languages decide. English is the source of other catalogs, and the language of the named
     file the target.
     """
-    own = language_of_path(path) if Path(path).is_file() else None
-    english = choose_code(languages.ENGLISH, codes)
-    first = choose_code(source, codes) if source else None
-    second = choose_code(target, codes) if target else None
-    if first is None and not source:
-        first = english if english is not None and english != second else None
-        if first is None and len(codes) == 2:
-            first = 1 if second == 0 else 0
-    if second is None and not target and first is not None:
-        others = [place for place in range(len(codes)) if place != first]
-        named = None if own is None else choose_code(own, codes)
-        second = named if named in others else None
-        if second is None and len(others) == 1:
-            second = others[0]
+    first = choose_code(source or languages.ENGLISH, codes)
+    wanted = target or language_of_path(path)
+    second = None
+    if wanted:  # without a given one the named file is the target
+        second = choose_code(wanted, codes)
+    # What is not given is the other one of two.
+    if first == second and not target:
+        second = None
+    if first == second and not source:
+        first = None
+    if len(codes) == 2 and first is None and not source:
+        first = int(second == 0)
+    if len(codes) == 2 and second is None and not target:
+        second = int(first == 0)
     if first is None or second is None or first == second:
         return None
     return first, second

@@ -31,7 +31,7 @@ from interlingua.corpus.formats.bitext import (
 )
 from interlingua.corpus.formats.localization.language_places import language_of_path
 from interlingua.corpus.formats.localization.xliff_scores import (
-    ORIGIN,
+    ALT_ORIGIN,
     SCORE_IN_NOTE,
     ScoredSegment,
     copy_with_scores,
@@ -46,9 +46,9 @@ _NATIVE_CODE = {"bpt", "ept", "ph", "it"}
 _INLINE = {"g", "x", "bx", "ex", "bpt", "ept", "ph", "it", "pc", "sc", "ec"}
 _NOT_YET = {"new", "needs-translation"}
 """States of 1.2 in which a target is not a translation."""
-UNTRANSLATED = "untranslated"
-TRANSLATE_NO = "not to be translated"
-OTHER_LANGUAGES_OF_FILE = "no such languages"
+_UNTRANSLATED = "untranslated"
+_TRANSLATE_NO = "not to be translated"
+_OTHER_LANGUAGES = "no such languages"
 _IS_2 = re.compile(r"<(?:[\w.-]+:)?xliff\b[^>]*?\sversion\s*=\s*[\"']2")
 _HEAD_BYTES = 1 << 16
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -102,6 +102,7 @@ class _Surroundings:
                     element.get("source-language", ""),
                     element.get("target-language", ""),
                 )
+        # translate="no" holds for all units below, unless one says otherwise.
         if element.tag in ("file", "group"):
             self.translate.append(_is_to_translate(element, self.translate[-1]))
 
@@ -130,8 +131,8 @@ class Xliff:
         Raises:
             DataError: it is not XLIFF, or no unit can be read.
         """
-        is_2 = _is_version_2(path)
-        entry = "unit" if is_2 else "trans-unit"
+        entry = _entry_of(path)
+        segments = {"unit": _segments_2, "trans-unit": _segments_1}[entry]
         surroundings = _Surroundings()
         has_file = False
         units = 0
@@ -148,9 +149,9 @@ class Xliff:
             elif element.tag == entry:
                 units += 1
                 if not _is_to_translate(element, surroundings.translate[-1]):
-                    skipped[TRANSLATE_NO] += 1
+                    skipped[_TRANSLATE_NO] += 1
                     continue
-                found = _segments_2(element, skipped) if is_2 else _segments_1(element, skipped)
+                found = segments(element, skipped)
                 codes = _codes(surroundings.codes, path, source_language, target_language)
                 for pair, mark, fields in found:
                     fields["original"] = surroundings.original
@@ -159,7 +160,7 @@ class Xliff:
                     whole = XliffPair.of(TextPair(*pair[:2], *codes, pair[2]), segment)
                     chosen = requested_pair(whole, source_language, target_language)
                     if chosen is None:
-                        skipped[OTHER_LANGUAGES_OF_FILE] += 1
+                        skipped[_OTHER_LANGUAGES] += 1
                     else:
                         yield chosen
             else:
@@ -179,6 +180,7 @@ class Xliff:
             )
         if not isinstance(first, XliffPair):
             return _write_new(pairs, path, first)
+        # The file is copied when all scores are known: values of a pair are some hundred bytes.
         scored: dict[int, list[ScoredSegment]] = {}
         count = 0
         for pair in pairs:
@@ -191,8 +193,8 @@ class Xliff:
             unit = scored.setdefault(pair.origin.unit, [])
             unit.append(ScoredSegment(pair.origin.mark, values))
             count += 1
-        is_2 = _is_version_2(first.origin.path)
-        copy_with_scores(first.origin.path, path, scored, is_2=is_2)
+        entry = _entry_of(first.origin.path)
+        copy_with_scores(first.origin.path, path, scored, entry=entry)
         return count
 
     def write_empty(self, path: str, head: TextPair) -> None:
@@ -200,11 +202,14 @@ class Xliff:
         _write_new((), path, head)
 
 
-def _is_version_2(path: str) -> bool:
+def _entry_of(path: str) -> str:
+    """Return the tag of the units of a file, by its version."""
     with open_bytes(path) as file:
         head = file.read(_HEAD_BYTES)
     # UTF-16 has a NUL in each character of markup.
-    return bool(_IS_2.search(head.replace(b"\0", b"").decode("latin-1")))
+    if _IS_2.search(head.replace(b"\0", b"").decode("latin-1")):
+        return "unit"
+    return "trans-unit"
 
 
 def _is_to_translate(element: Element, inherited: bool) -> bool:
@@ -232,6 +237,8 @@ def _codes(
     return found[0], found[1]
 
 
+_Part = tuple[str | None, Element, Element | None]
+"""Mark, source and target of a segment."""
 _Segment = tuple[tuple[str, str, float | None], str | None, dict[str, str]]
 """Texts and score, mark, fields."""
 
@@ -243,8 +250,9 @@ def _segments_1(unit: Element, skipped: Counter[str]) -> list[_Segment]:
     state = ""
     if target is not None:
         state = target.get("state", "")
+    # Tools copy the source into targets of these states.
     if source is None or target is None or state in _NOT_YET:
-        skipped[UNTRANSLATED] += 1
+        skipped[_UNTRANSLATED] += 1
         return []
     shared = {
         "id": unit.get("id", ""),
@@ -252,13 +260,17 @@ def _segments_1(unit: Element, skipped: Counter[str]) -> list[_Segment]:
         "note": _notes(unit.findall("note")),
     }
     segmented = unit.find("seg-source")
-    sources = _marked(source if segmented is None else segmented)
+    if segmented is None:
+        segmented = source
+    sources = _marked(segmented)
     targets = _marked(target)
+    # Without segments on both sides the unit is one pair.
     if not sources or not targets:
         return _translated([(None, source, target)], shared, _own_scores_1(unit), skipped)
+    # Trados keeps the states of segments in elements of its own, <sdl:seg id="1" conf="Draft">.
     states = {own.get("id"): own.get("conf", "") for own in unit.iter("seg") if own.get("conf")}
     shared["state"] = shared["state"] or next(iter(states.values()), "")
-    found: list[tuple[str | None, Element, Element | None]] = []
+    found: list[_Part] = []
     found += [(mark, own, targets.get(mark)) for mark, own in sources.items()]
     return _translated(found, shared, _own_scores_1(unit), skipped, states)
 
@@ -272,17 +284,17 @@ def _segments_2(unit: Element, skipped: Counter[str]) -> list[_Segment]:
     for number, segment in enumerate(segments, 1):
         source = segment.find("source")
         if source is None:
-            skipped[UNTRANSLATED] += 1
+            skipped[_UNTRANSLATED] += 1
             continue
         state = segment.get("state", "initial")
         fields = {**shared, "state": segment.get("subState", state)}
-        parts = [(str(number), source, segment.find("target"))]
+        parts: list[_Part] = [(str(number), source, segment.find("target"))]
         found += _translated(parts, fields, scores, skipped, name=segment.get("id", ""))
     return found
 
 
 def _translated(
-    parts: list[tuple[str | None, Element, Element | None]],
+    parts: list[_Part],
     shared: dict[str, str],
     scores: dict[str | None, float],
     skipped: Counter[str],
@@ -292,12 +304,14 @@ def _translated(
     """Return the segments that have a text on both sides; others are counted."""
     found: list[_Segment] = []
     for mark, source, target in parts:
-        texts = (_text(source).strip(), "" if target is None else _text(target).strip())
-        if target is None or not all(texts):
-            skipped[UNTRANSLATED] += 1
+        if target is None or not _text(source).strip() or not _text(target).strip():
+            skipped[_UNTRANSLATED] += 1
             continue
+        texts = (_text(source).strip(), _text(target).strip())
         fields = {**shared, "source_tags": _tags(source), "target_tags": _tags(target)}
-        fields["segment"] = (mark if name is None else name) or ""
+        fields["segment"] = mark or ""
+        if name is not None:
+            fields["segment"] = name
         if states and states.get(mark):
             fields["state"] = states[mark]
         found.append(((*texts, scores.get(mark)), mark, fields))
@@ -317,7 +331,7 @@ def _own_scores_1(unit: Element) -> dict[str | None, float]:
     """Return the scores that were written into a unit of 1.2, by ``mid``."""
     found: dict[str | None, float] = {}
     for match in unit.findall("alt-trans"):
-        if match.get("origin") == ORIGIN:
+        if match.get("origin") == ALT_ORIGIN:
             found |= _score_in_note(match.get("mid"), match.findtext("note", ""))
     return found
 
@@ -327,9 +341,11 @@ def _own_scores_2(unit: Element, segments: list[Element]) -> dict[str | None, fl
     numbers = {f"#{own.get('id')}": str(number) for number, own in enumerate(segments, 1)}
     found: dict[str | None, float] = {}
     for match in unit.findall("matches/match"):
-        if match.get("origin") == ORIGIN and match.get("ref") in numbers:
+        if match.get("origin") == ALT_ORIGIN and match.get("ref") in numbers:
+            number = numbers[match.get("ref", "")]
             for meta in match.iter("meta"):
-                found |= _score_in_note(numbers[match.get("ref", "")], meta.text or "")
+                if meta.get("type") == "score":
+                    found |= _score_in_note(number, f"score {meta.text}")
     return found
 
 

@@ -32,7 +32,7 @@ from interlingua.errors import count_of
 from interlingua.storage.files import open_bytes, open_text_writer
 
 log = logging.getLogger("interlingua")
-ORIGIN = "interlingua"
+ALT_ORIGIN = "interlingua"
 SCORE_IN_NOTE = re.compile(r"^score (-?[0-9.]+(?:e[-+]?\d+)?)")
 _MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
 _METADATA = "urn:oasis:names:tc:xliff:metadata:2.0"
@@ -46,25 +46,40 @@ class MatchValues(NamedTuple):
 
     quality: float | None
     """Percent."""
-    note: str
+    values: tuple[tuple[str, str], ...]
+    """Names and values: score, probability, cosine, reasons of a rejection."""
+
+    @property
+    def note(self) -> str:
+        """All values in a line."""
+        return "; ".join(f"{name} {value}" for name, value in self.values)
 
     def alternative(self, prefix: str, target: str, mark: str | None) -> str:
         """Return the element of 1.2 with a target, which is an element, too."""
-        quality = "" if self.quality is None else f' match-quality="{self.quality:.1f}%"'
-        mid = "" if mark is None else f" mid={quoteattr(mark)}"
+        attributes = f'origin="{ALT_ORIGIN}"'
+        if mark is not None:
+            attributes += f" mid={quoteattr(mark)}"
+        if self.quality is not None:
+            attributes += f' match-quality="{self.quality:.1f}%"'
         return (
-            f'<{prefix}alt-trans origin="{ORIGIN}"{mid}{quality}>{target}<{prefix}note'
-            f' from="{ORIGIN}">{escape(self.note)}</{prefix}note></{prefix}alt-trans>'
+            f"<{prefix}alt-trans {attributes}>{target}<{prefix}note"
+            f' from="{ALT_ORIGIN}">{escape(self.note)}</{prefix}note></{prefix}alt-trans>'
         )
 
     def candidate(self, prefix: str, texts: tuple[str, str], segment: str) -> str:
         """Return the element of 2.x with a source and a target."""
-        quality = "" if self.quality is None else f' matchQuality="{self.quality:.1f}"'
+        quality = ""
+        if self.quality is not None:
+            quality = f' matchQuality="{self.quality:.1f}"'
+        metas = "".join(
+            f"<mda:meta type={quoteattr(name)}>{escape(value)}</mda:meta>"
+            for name, value in self.values
+        )
         return (
-            f'<mtc:match xmlns:mtc="{_MATCHES}" id="{ORIGIN}-{escape(segment)}"'
-            f' ref="#{escape(segment)}" origin="{ORIGIN}"{quality}><mda:metadata'
-            f' xmlns:mda="{_METADATA}"><mda:metaGroup category="{ORIGIN}"><mda:meta'
-            f' type="score">{escape(self.note)}</mda:meta></mda:metaGroup></mda:metadata>'
+            f'<mtc:match xmlns:mtc="{_MATCHES}" id="{ALT_ORIGIN}-{escape(segment)}"'
+            f' ref="#{escape(segment)}" origin="{ALT_ORIGIN}"{quality}><mda:metadata'
+            f' xmlns:mda="{_METADATA}"><mda:metaGroup category="{ALT_ORIGIN}">{metas}'
+            "</mda:metaGroup></mda:metadata>"
             f"<{prefix}source>{texts[0]}</{prefix}source>"
             f"<{prefix}target>{texts[1]}</{prefix}target></mtc:match>"
         )
@@ -79,21 +94,23 @@ class ScoredSegment(NamedTuple):
 
 def match_values(score: float | None, measures: Mapping[str, Any]) -> MatchValues:
     """Return what is written for a pair: a quality in percent, and a note with all values."""
+    # A margin has no upper limit and is no percentage.
     share = measures.get("probability", measures.get("cosine", score))
     quality = None
     if share is not None and math.isfinite(share) and share <= 1:
         quality = 100 * max(0.0, float(share))
-    parts = [] if score is None else [f"score {score:.6g}"]
-    parts += [
-        f"{name} {measures[name]:.4g}" for name in ("probability", "cosine") if name in measures
-    ]
+    values = []
+    if score is not None:
+        values.append(("score", f"{score:.6g}"))
+    names = [name for name in ("probability", "cosine") if name in measures]
+    values += [(name, f"{measures[name]:.4g}") for name in names]
     if measures.get("reasons"):
-        parts.append(f"rejected: {', '.join(measures['reasons'])}")
-    return MatchValues(quality, "; ".join(parts))
+        values.append(("rejected", ", ".join(measures["reasons"])))
+    return MatchValues(quality, tuple(values))
 
 
 def copy_with_scores(
-    source: str, target: str, scored: Mapping[int, list[ScoredSegment]], *, is_2: bool
+    source: str, target: str, scored: Mapping[int, list[ScoredSegment]], *, entry: str
 ) -> None:
     """Write a copy of a file with scores; it may replace the file itself.
 
@@ -101,12 +118,12 @@ def copy_with_scores(
         source: the file.
         target: the copy, which appears when it is complete.
         scored: number of a unit, from 1 -> its scored segments.
-        is_2: whether it is XLIFF 2.x.
+        entry: tag of its units: trans-unit in 1.2, unit in 2.x.
     """
-    entry = "unit" if is_2 else "trans-unit"
     with open_bytes(source) as file:
         head = file.read(4)
     wide = wide_encoding(head)
+    codec = (wide or "utf-8", "surrogateescape")
     number = 0
     failed = 0
     encoding = ""
@@ -122,10 +139,10 @@ def copy_with_scores(
                     continue
                 number += 1
                 if number in scored:
-                    changed = _with_scores(piece, scored[number], entry, encoding, is_2=is_2)
+                    changed = _with_scores(piece, scored[number], entry, encoding)
                     failed += changed is None
-                    piece = piece if changed is None else changed
-            binary.write(piece if wide is None else piece.decode().encode(wide))
+                    piece = changed or piece
+            binary.write(piece.decode("utf-8", "surrogateescape").encode(*codec))
     if failed:
         log.warning(
             "%s: %s took no score, as the XML is unusual", target, count_of(failed, "units")
@@ -169,7 +186,7 @@ class _Node:
 
 
 def _with_scores(
-    piece: bytes, segments: list[ScoredSegment], entry: str, encoding: str, *, is_2: bool
+    piece: bytes, segments: list[ScoredSegment], entry: str, encoding: str
 ) -> bytes | None:
     """Return a piece with the scores of the unit at its end; None if that can't be found."""
     text = decoded(piece, encoding)
@@ -180,7 +197,7 @@ def _with_scores(
         unit = _parsed(content[begin:])
         if unit is None:
             continue
-        changes = _changes_2 if is_2 else _changes_1
+        changes = {"unit": _changes_2, "trans-unit": _changes_1}[entry]
         changed = _edited(content[begin:], changes(unit, content[begin:], segments))
         whole = content[:begin] + changed
         # What is valid UTF-8 was read so, whatever the file declares.
@@ -195,18 +212,20 @@ def _parsed(content: bytes) -> _Node | None:
     masked = _FORBIDDEN.sub(lambda found: b" " * len(found[0]), content)
     masked = masked.decode("utf-8", "surrogateescape").encode("utf-8", "surrogateescape")
     parser = xml.parsers.expat.ParserCreate("utf-8")
-    opened: list[_Node] = []
-    roots: list[_Node] = []
+    outside = _Node("", {}, 0)
+    opened = [outside]
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         node = _Node(tag, attributes, parser.CurrentByteIndex)
-        found = _TAG.match(content, node.start)
-        node.inner = node.start if found is None else found.end()
-        (opened[-1].children if opened else roots).append(node)
+        node.inner = node.start
+        if found := _TAG.match(content, node.start):
+            node.inner = found.end()
+        opened[-1].children.append(node)
         opened.append(node)
 
     def end(tag: str) -> None:
         node = opened.pop()
+        # An empty element has no end tag: both events have the position of its only tag.
         if content[node.inner - 2 : node.inner] == b"/>":
             node.inner_end = node.end = node.inner
             return
@@ -219,7 +238,7 @@ def _parsed(content: bytes) -> _Node | None:
         parser.Parse(masked, True)
     except (xml.parsers.expat.ExpatError, ValueError):
         return None
-    return roots[0] if roots else None
+    return outside.children[0]
 
 
 _Change = tuple[int, int, bytes]
@@ -239,8 +258,9 @@ def _edited(content: bytes, changes: Iterable[_Change]) -> bytes:
 def _removal(node: _Node, content: bytes) -> _Change:
     """Return the change that removes an element with the line break before it."""
     before = content[: node.start].rstrip(b" \t\r\n")
-    start = len(before) if before.endswith(b">") else node.start
-    return start, node.end, b""
+    if before.endswith(b">"):
+        return len(before), node.end, b""
+    return node.start, node.end, b""
 
 
 def _indentation(node: _Node, content: bytes) -> bytes:
@@ -250,25 +270,27 @@ def _indentation(node: _Node, content: bytes) -> bytes:
     if b"\n" not in line:
         return b""
     last = line[line.rindex(b"\n") :]
-    return b"\r" + last if line[: -len(last)].endswith(b"\r") else last
+    if line[: -len(last)].endswith(b"\r"):
+        return b"\r" + last
+    return last
 
 
 def _changes_1(unit: _Node, content: bytes, segments: list[ScoredSegment]) -> Iterator[_Change]:
     """Yield the changes of a unit of 1.2."""
     for earlier in unit.named("alt-trans"):
-        if earlier.attributes.get("origin") == ORIGIN:
+        if earlier.attributes.get("origin") == ALT_ORIGIN:
             yield _removal(earlier, content)
+    # Targets of proposals are deeper, so the unit's own one is found by its level.
     target = next(iter(unit.named("target")), None)
     if target is None:
         return
-    parts = {
-        mark.attributes.get("mid"): mark
-        for mark in target.walk()
-        if mark.name == "mrk" and mark.attributes.get("mtype") == "seg"
-    }
+    parts: dict[str | None, _Node] = {None: target}
+    for node in target.walk():
+        if node.name == "mrk" and node.attributes.get("mtype") == "seg":
+            parts.setdefault(node.attributes.get("mid"), node)
     added = b""
     for mark, values in segments:
-        part = target if mark is None else parts.get(mark)
+        part = parts.get(mark)
         if part is None:
             continue
         inner = content[part.inner : part.inner_end].decode("utf-8", "surrogateescape")
@@ -283,13 +305,13 @@ def _changes_2(unit: _Node, content: bytes, segments: list[ScoredSegment]) -> It
     matches = next(iter(unit.named("matches")), None)
     others = 0
     if matches is not None:
-        own = [one for one in matches.children if one.attributes.get("origin") == ORIGIN]
+        own = [one for one in matches.children if one.attributes.get("origin") == ALT_ORIGIN]
         others = len(matches.children) - len(own)
-        for earlier in own if others else []:
+        # An element of only our candidates goes as a whole.
+        for earlier in (own, [matches])[not others]:
             yield _removal(earlier, content)
-        if not others:
-            yield _removal(matches, content)
     found = unit.named("segment")
+    # Ids of segments and of inline tags must differ within a unit.
     used = {node.attributes.get("id") for node in unit.walk()}
     added = []
     for mark, values in segments:

@@ -1,0 +1,629 @@
+r"""Which documents of two languages are translations of each other, by names or by vectors.
+
+Names decide where both sides have exactly one document of a name once the languages are removed
+from it (``pair_by_names``). Other documents are paired by vectors (``pair_by_vectors``):
+
+1. Sentence vectors are centered by the mean of their side, which removes most of the language. A
+   document vector is their mean, weighted by length and by how few documents have the sentence
+   (Thompson and Koehn, EMNLP 2020). The k nearest documents in either direction are candidates,
+   by exact search.
+2. A candidate is scored by its sentences: the mean of each sentence's best similarity on the other
+   side, in both directions (BiMax, arXiv 2510.15577). Two changes make the score sharper. The
+   similarity of two sentences is lowered by the mean similarity of each to its nearest ones in a
+   sample of the other side, so that phrases of all pages count less; and by their distance in the
+   order of both documents, as translations keep the order.
+3. The score is compared with the other candidates of both documents, as the margin of sentences:
+
+   .. math:: m(x, y) = s(x, y) - \frac{1}{2k} \sum_{y'} s(x, y') - \frac{1}{2k} \sum_{x'} s(x', y)
+
+   over the k best other candidates. Pairs are accepted by descending margin, each document once.
+4. The threshold is from the data. Documents are made that have no partner, by removing some of
+   the documents of accepted pairs, and all are paired again: what the others are paired with now is
+   wrong. Their margins tell how many wrong pairs to expect above a threshold
+   (``choose_threshold``).
+
+Memory holds the document vectors, a few numbers per sentence, and the sentences of one document
+and its candidates; sentence vectors are mapped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int64
+from numpy import ndarray
+
+from interlingua.alignment.document_store import DocumentSide
+from interlingua.mining.candidates import OneToOneMatcher
+from interlingua.mining.documents import language_pattern, without_language
+from interlingua.retrieval.topk.exact import mutual_topk
+from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import stem_and_suffix
+
+DOCUMENT_CANDIDATES = 20
+"""Nearest documents of each document that are compared by their sentences."""
+OTHERS = 4
+"""Other candidates of a document that its margin is over."""
+BACKGROUND_SENTENCES = 1000
+"""Sentences of the other side in the sample."""
+NEAREST = 8
+"""Number of nearest sentences of the sample; their mean similarity is subtracted."""
+ORDER_WEIGHT = 0.3
+"""Similarity that is subtracted for two sentences at opposite ends of their documents."""
+WRONG_SHARE = 0.015
+"""Share of wrong pairs among accepted ones that the threshold aims at."""
+FEW_SENTENCES = 30
+"""Sentences of a side below which vectors are not centered: they share more than their language."""
+LEAST_MARGIN = 0.4
+"""Least margin of one pair; of n pairs it is divided by the square root of n."""
+_MOST_NULL = 0.75
+"""Quantile of the margins of null pairs, below which accepted pairs are taken to be wrong."""
+_MADE_PAIRS = 6000
+"""Wrong pairs that are made to choose a threshold, by pairing in ``_ROUNDS`` rounds."""
+_ROUNDS = (3, 20)
+_CHUNK = 16_384
+"""Sentences worked on at once."""
+PairKey = tuple[int, int]
+"""Numbers of a source document and a target document."""
+
+
+class DocumentPairing(NamedTuple):
+    """Documents that belong together.
+
+    Attributes:
+        source: number of the document.
+        target: number of its translation.
+        score: margin; see the module.
+        by: ``given``, ``names`` or ``texts``.
+    """
+
+    source: int
+    target: int
+    score: float
+    by: str
+
+
+class BestCandidate(NamedTuple):
+    """A document without a partner, and the document of the other side that is most like it.
+
+    Attributes:
+        document: its number.
+        candidate: number on the other side, -1 if there is none.
+        score: margin of the two.
+    """
+
+    document: int
+    candidate: int
+    score: float
+
+
+class PairedDocuments(NamedTuple):
+    """The result of pairing.
+
+    Attributes:
+        pairs: in the order of the sources.
+        threshold: margin from which pairs of texts are accepted.
+        sources: source documents without a partner.
+        targets: target documents without a partner.
+        doubtful: pairs that were given or named, but score as wrong pairs do. With ``auto``
+            those of names are not in ``pairs``.
+    """
+
+    pairs: list[DocumentPairing]
+    threshold: float
+    sources: list[BestCandidate]
+    targets: list[BestCandidate]
+    doubtful: list[DocumentPairing]
+
+
+def pair_by_names(source: DocumentSide, target: DocumentSide) -> list[PairKey]:
+    """Return documents with paths that differ only in the language, if each is the only one."""
+    keys = [_name_keys(side) for side in (source, target)]
+    counts = [Counter(own) for own in keys]
+    places = {key: number for number, key in enumerate(keys[1])}
+    return [
+        (number, places[key])
+        for number, key in enumerate(keys[0])
+        if counts[0][key] == 1 and counts[1][key] == 1
+    ]
+
+
+def _name_keys(side: DocumentSide) -> list[str]:
+    """Return the paths of documents without endings, languages and marks."""
+    pattern = language_pattern(side.language)
+    keys = []
+    for entry in side.entries:
+        folder, slash, _ = entry.name.rpartition("/")
+        name = f"{folder}{slash}{stem_and_suffix(entry.name)[0]}".replace("_", "-")
+        keys.append(without_language(name, pattern))
+    return keys
+
+
+class SentenceFacts(NamedTuple):
+    """What the scores need of the sentences of a side.
+
+    Attributes:
+        side: the documents.
+        vectors: of the distinct sentences, mapped.
+        center: mean of all.
+        weights: of the distinct sentences.
+        nearness: mean similarity of each to its nearest ones in a sample of the other side.
+    """
+
+    side: DocumentSide
+    vectors: Float32[ndarray, "n d"]
+    center: Float32[ndarray, " d"]
+    weights: Float32[ndarray, " n"]
+    nearness: Float32[ndarray, " n"]
+
+    def centered(self, rows: Int64[ndarray, " r"]) -> Float32[ndarray, "r d"]:
+        """Return the centered vectors of some sentences, of length 1."""
+        return _unit_rows(np.asarray(self.vectors[rows], np.float32) - self.center)
+
+
+def _unit_rows(vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-6), np.float32)
+
+
+def sentence_facts(
+    sides: tuple[DocumentSide, DocumentSide],
+    vectors: tuple[Float32[ndarray, "n d"], Float32[ndarray, "m d"]],
+) -> tuple[SentenceFacts, SentenceFacts]:
+    """Compute center, weights and nearness of the sentences of both sides."""
+    plain = []
+    for side, own in zip(sides, vectors, strict=True):
+        center = _center(own)
+        nothing = np.zeros(len(own), np.float32)
+        plain.append(SentenceFacts(side, own, center, sentence_weights(side), nothing))
+    rng = np.random.default_rng(0)
+    samples = []
+    for facts in plain:
+        count = len(facts.vectors)
+        rows = np.sort(rng.choice(count, min(BACKGROUND_SENTENCES, count), replace=False))
+        samples.append(facts.centered(rows))
+    found = [
+        facts._replace(nearness=_nearness(facts, sample))
+        for facts, sample in zip(plain, reversed(samples), strict=True)
+    ]
+    return found[0], found[1]
+
+
+def _center(vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, " d"]:
+    """Return the mean of vectors; zeros for a few."""
+    total = np.zeros(vectors.shape[1], np.float64)
+    if len(vectors) < FEW_SENTENCES:
+        return total.astype(np.float32)
+    for start in range(0, len(vectors), _CHUNK):
+        total += vectors[start : start + _CHUNK].sum(axis=0, dtype=np.float64)
+    return np.asarray(total / len(vectors), np.float32)
+
+
+def _nearness(facts: SentenceFacts, sample: Float32[ndarray, "s d"]) -> Float32[ndarray, " n"]:
+    """Compute the mean similarity of each sentence to its nearest ones in a sample."""
+    found = np.zeros(len(facts.vectors), np.float32)
+    k = min(NEAREST, len(sample))
+    for start in range(0, len(found), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(found)))
+        similar = facts.centered(rows) @ sample.T
+        found[rows] = np.partition(similar, -k, axis=1)[:, -k:].mean(axis=1)
+    return found
+
+
+def sentence_weights(side: DocumentSide) -> Float32[ndarray, " n"]:
+    """Compute the weight of each distinct sentence: log(1 + length) log(1 + n / documents)."""
+    texts = side.numbered.texts
+    lengths = np.fromiter((len(text) for text in texts), np.float64, len(texts))
+    documents = np.zeros(len(texts), np.int64)
+    count = len(side.entries)
+    for document in range(count):
+        documents[np.unique(side.rows(document))] += 1
+    weights = np.log1p(lengths) * np.log1p(count / np.maximum(documents, 1))
+    return np.asarray(weights, np.float32)
+
+
+def document_vectors(facts: SentenceFacts) -> Float32[ndarray, "d w"]:
+    """Compute one vector of length 1 per document: the weighted mean of its sentences."""
+    side = facts.side
+    found = np.zeros((len(side.entries), facts.vectors.shape[1]), np.float32)
+    for document in range(len(found)):
+        rows = side.rows(document)
+        if len(rows):
+            found[document] = facts.weights[rows] @ facts.centered(rows)
+    return _unit_rows(found)
+
+
+class ScoredCandidates(NamedTuple):
+    """Pairs of documents with the scores of their sentences.
+
+    Attributes:
+        x: source documents.
+        y: target documents.
+        scores: BiMax of each pair.
+    """
+
+    x: Int64[ndarray, " c"]
+    y: Int64[ndarray, " c"]
+    scores: Float64[ndarray, " c"]
+
+
+def find_candidates(
+    source: SentenceFacts,
+    target: SentenceFacts,
+    also: Sequence[PairKey] = (),
+    *,
+    k: int = DOCUMENT_CANDIDATES,
+    device: str | None = None,
+) -> tuple[Int64[ndarray, " c"], Int64[ndarray, " c"]]:
+    """Return the k nearest documents in either direction, in the order of the sources.
+
+    Args:
+        source: one side.
+        target: the other.
+        also: pairs to add.
+        k: nearest documents.
+        device: of the search.
+    """
+    vectors = document_vectors(source), document_vectors(target)
+    of_x, of_y = mutual_topk(*vectors, k=k, device=device)
+    width = len(vectors[1])
+    near_x = of_x.indices.numpy()
+    near_y = of_y.indices.numpy()
+    keys = [
+        (np.arange(len(near_x))[:, None] * width + near_x).ravel(),
+        (near_y * width + np.arange(len(near_y))[:, None]).ravel(),
+        np.array([x * width + y for x, y in also], np.int64),
+    ]
+    unique = np.unique(np.concatenate(keys))
+    return unique // width, unique % width
+
+
+def score_candidates(
+    source: SentenceFacts,
+    target: SentenceFacts,
+    x: Int64[ndarray, " c"],
+    y: Int64[ndarray, " c"],
+    progress: Progress = SILENT,
+) -> ScoredCandidates:
+    """Compute the scores of candidates; see the module.
+
+    Args:
+        source: one side.
+        target: the other.
+        x: source documents, ascending.
+        y: target documents.
+        progress: counts the candidates.
+    """
+    scores = np.zeros(len(x))
+    progress.start(len(x), "candidates", "comparing")
+    bounds = np.flatnonzero(np.append(True, x[1:] != x[:-1])).tolist() if len(x) else []
+    for start, stop in zip(bounds, [*bounds[1:], len(x)], strict=True):
+        own = _document(source, int(x[start]))
+        # The sentences of all candidates side by side: one product for all.
+        others = [_document(target, int(other)) for other in y[start:stop]]
+        scores[start:stop] = _scores(own, others)
+        progress.advance(stop - start)
+    return ScoredCandidates(x, y, scores)
+
+
+class _Sentences(NamedTuple):
+    """The sentences of a document: vectors, weights of sum 1, nearness, and places from 0 to 1."""
+
+    vectors: Float32[ndarray, "n d"]
+    weights: Float32[ndarray, " n"]
+    nearness: Float32[ndarray, " n"]
+    places: Float32[ndarray, " n"]
+
+
+def _document(facts: SentenceFacts, number: int) -> _Sentences:
+    rows = facts.side.rows(number)
+    weights = facts.weights[rows]
+    places = (np.arange(len(rows), dtype=np.float32) + 0.5) / max(len(rows), 1)
+    return _Sentences(
+        facts.centered(rows),
+        np.asarray(weights / max(float(weights.sum()), 1e-6), np.float32),
+        facts.nearness[rows],
+        places,
+    )
+
+
+def _scores(own: _Sentences, others: Sequence[_Sentences]) -> Float64[ndarray, " c"]:
+    """Compute the score of a document with each of some others."""
+    joined = np.concatenate([other.vectors for other in others])
+    products = own.vectors @ joined.T
+    nearness = np.concatenate([other.nearness for other in others])
+    places = np.concatenate([other.places for other in others])
+    products -= (own.nearness[:, None] + nearness) / 2
+    products -= ORDER_WEIGHT * np.abs(own.places[:, None] - places)
+    scores = []
+    start = 0
+    for other in others:
+        part = products[:, start : start + len(other.weights)]
+        start += len(other.weights)
+        if not part.size:
+            scores.append(-1.0)
+            continue
+        both = own.weights @ part.max(axis=1) + other.weights @ part.max(axis=0)
+        scores.append(float(both) / 2)
+    return np.array(scores)
+
+
+def margins(found: ScoredCandidates, forbidden: Bool[ndarray, " c"]) -> Float64[ndarray, " c"]:
+    """Compute the margin of each candidate over the best others of both of its documents.
+
+    Args:
+        found: all candidates.
+        forbidden: candidates that do not count as others, and get minus infinity.
+    """
+    result = np.array(found.scores)
+    for side in (found.x, found.y):
+        result -= _mean_of_others(side, found.scores, forbidden) / 2
+    result[forbidden] = -np.inf
+    return result
+
+
+def _mean_of_others(
+    documents: Int64[ndarray, " c"], scores: Float64[ndarray, " c"], forbidden: Bool[ndarray, " c"]
+) -> Float64[ndarray, " c"]:
+    """Compute for each candidate the mean of the best scores of its document without its own.
+
+    Documents without other candidates get the mean of all scores.
+    """
+    fallback = float(scores.mean()) if len(scores) else 0.0
+    result = np.full(len(scores), fallback)
+    order = np.lexsort((-scores, documents))
+    allowed = order[~forbidden[order]]
+    bounds = np.flatnonzero(np.append(True, np.diff(documents[allowed]) != 0)).tolist()
+    for start, stop in zip(bounds, [*bounds[1:], len(allowed)], strict=True):
+        # Descending: the best OTHERS + 1 are enough to leave each one out.
+        rows = allowed[start:stop]
+        best = scores[rows[: OTHERS + 1]]
+        if len(rows) < 2:
+            continue
+        count = min(OTHERS, len(rows) - 1)
+        # A candidate among the best ones is replaced by the next one.
+        result[rows] = best[:count].mean()
+        result[rows[:count]] = (best[: count + 1].sum() - scores[rows[:count]]) / count
+    return result
+
+
+def match_documents(
+    found: ScoredCandidates, values: Float64[ndarray, " c"], sizes: tuple[int, int]
+) -> Int64[ndarray, " p"]:
+    """Return the indices of accepted candidates, best first, each document once.
+
+    Args:
+        found: all candidates.
+        values: by which they are accepted; minus infinity never.
+        sizes: number of documents of both sides.
+    """
+    order = np.argsort(-values, kind="stable")
+    order = order[np.isfinite(values[order])]
+    matcher = OneToOneMatcher(*sizes)
+    return order[matcher.accept(found.x[order], found.y[order])]
+
+
+def null_margins(
+    found: ScoredCandidates, accepted: Int64[ndarray, " p"], sizes: tuple[int, int]
+) -> tuple[Float64[ndarray, " q"], float]:
+    """Return the margins of the pairs that are accepted if all accepted ones are forbidden.
+
+    A document without a partner has lost its best wrong candidate, too. How much lower the next
+    best ones are is measured by pairing once more.
+
+    Returns:
+        The margins, and the mean by which they are too low for documents without a partner.
+    """
+    forbidden = np.zeros(len(found.scores), bool)
+    forbidden[accepted] = True
+    levels = []
+    for _ in range(2):
+        values = margins(found, forbidden)
+        rows = match_documents(found, values, sizes)
+        levels.append(values[rows])
+        forbidden[rows] = True
+    loss = 0.0
+    if len(levels[1]):
+        loss = max(0.0, float(levels[0].mean() - levels[1].mean()))
+    return levels[0], loss
+
+
+def choose_threshold(
+    found: ScoredCandidates,
+    accepted: Int64[ndarray, " p"],
+    values: Float64[ndarray, " c"],
+    sizes: tuple[int, int],
+    *,
+    seed: int = 0,
+) -> float:
+    """Return the margin from which pairs are accepted.
+
+    The expected share of wrong pairs is at most ``WRONG_SHARE``, and the worst accepted pairs are
+    more likely right than wrong.
+
+    Documents without a partner are made: the target of some accepted pairs is removed, and the
+    source of others, and the rest is paired again. Each pair of a document that has lost its
+    partner is wrong. With n documents without a partner on a side before, and m made on either
+    side, their number is that of (n + m)^2 - n^2 pairs of documents without a partner, while n^2 of
+    these are in the data. n is estimated from the accepted pairs that score like most null pairs.
+
+    Args:
+        found: all candidates.
+        accepted: indices of the accepted ones.
+        values: margins of all candidates.
+        sizes: number of documents of both sides.
+        seed: of the draws.
+    """
+    own = np.sort(values[accepted])[::-1]
+    # A few documents are weak evidence.
+    least = LEAST_MARGIN / math.sqrt(max(len(own), 1))
+    null, loss = null_margins(found, accepted, sizes)
+    if not len(null):
+        return least
+    low = float(np.quantile(null, _MOST_NULL))
+    wrong = min(float((own <= low).sum()) / _MOST_NULL, len(own))
+    alone = [max(size - len(own) + wrong, 1.0) for size in sizes]
+    good = accepted[values[accepted] > low]
+    made = max(1, min(int(max(alone)), len(good) // 3))
+    if len(good) < 2 * made:
+        good = accepted
+    rounds = int(np.clip(_MADE_PAIRS // (2 * made), *_ROUNDS))
+    draw = np.random.default_rng(seed)
+    parts = [_made_wrong(found, draw.permutation(good), made, sizes) for _ in range(rounds)]
+    # Accepted pairs that are wrong, too, were the best wrong ones of their documents.
+    margins_made = np.sort(np.concatenate(parts)) + loss * wrong / max(len(own), 1)
+    in_data = alone[0] * alone[1]
+    factor = in_data / ((alone[0] + made) * (alone[1] + made) - in_data) / rounds
+    above = factor * (len(margins_made) - np.searchsorted(margins_made, own))
+    counts = np.arange(1, len(own) + 1)
+    # A pair is worth accepting as long as it is right with twice the probability of being wrong.
+    gain = np.where(above <= WRONG_SHARE * counts, counts - 3 * above, 0)
+    best = int(gain.argmax())
+    if gain[best] > 0:
+        return max(float(own[best]), least)
+    # Above all wrong pairs.
+    highest = max(float(null.max()), float(margins_made.max(initial=-np.inf)), float(own[0]))
+    return max(highest + least, least)
+
+
+def _made_wrong(
+    found: ScoredCandidates, drawn: Int64[ndarray, " p"], made: int, sizes: tuple[int, int]
+) -> Float64[ndarray, " q"]:
+    """Return the margins of accepted pairs of documents that lose their partners.
+
+    Args:
+        found: all candidates.
+        drawn: accepted pairs; the first ``made`` lose their target, the next their source.
+        made: number of pairs.
+        sizes: number of documents of both sides.
+    """
+    x_alone, y_alone = (drawn[:made], drawn[made : 2 * made])
+    forbidden = np.isin(found.y, found.y[x_alone]) | np.isin(found.x, found.x[y_alone])
+    values = margins(found, forbidden)
+    rows = match_documents(found, values, sizes)
+    is_made = np.isin(found.x[rows], found.x[x_alone]) | np.isin(found.y[rows], found.y[y_alone])
+    return values[rows[is_made]]
+
+
+class PairsByTexts(NamedTuple):
+    """What vectors say of the candidates.
+
+    Attributes:
+        values: margin of each candidate.
+        threshold: least margin of a pair.
+        doubt: margin below which a pair scores as wrong ones do.
+    """
+
+    values: Float64[ndarray, " c"]
+    threshold: float
+    doubt: float
+
+
+def _pair_by_texts(
+    found: ScoredCandidates, sizes: tuple[int, int], threshold: float | None
+) -> PairsByTexts:
+    """Compute the margins of candidates, and the threshold if none is given."""
+    values = margins(found, np.zeros(len(found.scores), bool))
+    accepted = match_documents(found, values, sizes)
+    null, _ = null_margins(found, accepted, sizes)
+    if threshold is None:
+        threshold = choose_threshold(found, accepted, values, sizes)
+    doubt = -np.inf
+    if len(null):
+        doubt = min(float(null.mean()), threshold)
+    return PairsByTexts(values, threshold, doubt)
+
+
+def _rest_by_texts(
+    found: ScoredCandidates,
+    by_texts: PairsByTexts,
+    taken: tuple[set[int], set[int]],
+    sizes: tuple[int, int],
+) -> list[DocumentPairing]:
+    """Return the pairs of documents that are not taken, by their texts."""
+    values = np.where(by_texts.values >= by_texts.threshold, by_texts.values, -np.inf)
+    values[np.isin(found.x, list(taken[0])) | np.isin(found.y, list(taken[1]))] = -np.inf
+    rows = match_documents(found, values, sizes).tolist()
+    return [
+        DocumentPairing(int(found.x[row]), int(found.y[row]), float(values[row]), "texts")
+        for row in rows
+    ]
+
+
+def _without_partner(
+    found: ScoredCandidates,
+    values: Float64[ndarray, " c"],
+    pairs: Sequence[DocumentPairing],
+    sizes: tuple[int, int],
+) -> tuple[list[BestCandidate], list[BestCandidate]]:
+    """Return the documents of either side that are in no pair, with their best candidates."""
+    alone = []
+    for side, (own, other) in enumerate(((found.x, found.y), (found.y, found.x))):
+        taken = {pair[side] for pair in pairs}
+        best: dict[int, BestCandidate] = {}
+        for row in np.argsort(-values, kind="stable").tolist():
+            document = int(own[row])
+            if document not in taken and document not in best:
+                best[document] = BestCandidate(document, int(other[row]), float(values[row]))
+        alone.append(
+            [
+                best.get(document, BestCandidate(document, -1, 0.0))
+                for document in range(sizes[side])
+                if document not in taken
+            ]
+        )
+    return alone[0], alone[1]
+
+
+def pair_documents(
+    sides: tuple[DocumentSide, DocumentSide],
+    vectors: tuple[Float32[ndarray, "n d"], Float32[ndarray, "m d"]],
+    *,
+    match: str = "auto",
+    given: Sequence[PairKey] | None = None,
+    threshold: float | None = None,
+    device: str | None = None,
+    progress: Progress = SILENT,
+) -> PairedDocuments:
+    """Pair the documents of two sides.
+
+    Args:
+        sides: source and target.
+        vectors: of their distinct sentences.
+        match: ``names`` pairs by names alone, ``texts`` by vectors alone, ``auto`` by names, and
+            the documents that are left by vectors. With ``auto`` a pair of names that scores as
+            wrong pairs do is paired by vectors, too.
+        given: pairs that are known; nothing else is paired.
+        threshold: least margin of pairs by vectors; default: from the data.
+        device: of the search.
+        progress: counts the candidates.
+    """
+    sizes = (len(sides[0].entries), len(sides[1].entries))
+    by = "given"
+    fixed = list(given or ())
+    if given is None and sizes == (1, 1):
+        fixed = [(0, 0)]
+    elif given is None and match != "texts":
+        by = "names"
+        fixed = pair_by_names(*sides)
+    facts = sentence_facts(sides, vectors)
+    x, y = find_candidates(*facts, also=fixed, device=device)
+    found = score_candidates(*facts, x, y, progress)
+    by_texts = _pair_by_texts(found, sizes, threshold)
+    keys = zip(found.x.tolist(), found.y.tolist(), strict=True)
+    scores = dict(zip(keys, by_texts.values.tolist(), strict=True))
+    named = [DocumentPairing(a, b, scores[a, b], by) for a, b in fixed]
+    doubtful = [pair for pair in named if pair.score < by_texts.doubt]
+    if by == "names" and match == "auto":
+        named = [pair for pair in named if pair not in doubtful]
+    taken = ({pair.source for pair in named}, {pair.target for pair in named})
+    pairs = list(named)
+    if given is None and match != "names":
+        pairs += _rest_by_texts(found, by_texts, taken, sizes)
+    pairs.sort()
+    alone = _without_partner(found, by_texts.values, pairs, sizes)
+    return PairedDocuments(pairs, by_texts.threshold, *alone, doubtful)

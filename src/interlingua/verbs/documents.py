@@ -1,0 +1,328 @@
+"""``interlingua.documents`` and ``interlingua documents``: a translation memory of documents."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from interlingua.config import Above
+from interlingua.config.options import (
+    FILTERING,
+    INPUT,
+    MODEL,
+    OUTPUT,
+    SEARCH,
+    argument,
+    filled,
+    function_of,
+    option,
+)
+from interlingua.config.registry import DEFAULT_MODEL, check_choice, installed_model_entry
+from interlingua.errors import ConfigError
+from interlingua.mining import defaults
+from interlingua.report.rows import RowList
+from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
+from interlingua.storage.remote import keep_inputs
+from interlingua.verbs.parts.input_checks import MODEL_FILES, check_inputs
+from interlingua.verbs.parts.shared_options import (
+    BACKEND,
+    ModelOptions,
+    PairOptions,
+    as_path,
+    output_option,
+)
+
+if TYPE_CHECKING:
+    from interlingua.alignment.translation_memory import MemoryConfig, MemoryReport
+    from interlingua.corpus.formats.bitext import TextPair
+    from interlingua.encoder.protocol import Encode
+
+MATCHES = ("auto", "names", "texts")
+"""Ways to pair documents."""
+
+
+class LinkedTexts(RowList["TextPair"]):
+    """The linked sentences of all documents, in the order of the source documents.
+
+    It is empty if they were written to a file.
+
+    Args:
+        pairs: with source, target, languages and score; ``fields`` has the documents, the
+            positions, the kind of unit and the probability.
+        report: what came of all documents.
+    """
+
+    columns_if_empty = ("source", "target", "score")
+
+    def __init__(self, pairs: Iterable[TextPair], report: MemoryReport) -> None:
+        super().__init__(pairs)
+        self.report = report
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the pairs with their fields."""
+        from interlingua.corpus.formats.bitext import pair_fields
+
+        return [{**pair._asdict(), **pair_fields(pair)} for pair in self]
+
+
+@dataclass(frozen=True)
+class DocumentsOptions(ModelOptions, PairOptions):
+    """Options of ``documents``."""
+
+    source: PathLike | Sequence[PathLike] = argument(
+        "Documents of one language: a folder, files with commas, or a pattern in quotes; without"
+        " TARGET a folder of both languages.",
+        kind=str,
+        reads="documents of a side",
+    )
+    target: PathLike | Sequence[PathLike] | None = argument(
+        "Documents of the other language, named in the same way.",
+        None,
+        kind=str,
+        reads="documents of a side",
+    )
+    # Only Python may do without: there the pairs come back.
+    output: PathLike | None = output_option(
+        "Linked sentences: .tmx, .xlsx, .csv, .tsv, .jsonl or the prefix of two files.",
+        kind=str,
+        is_required=True,
+    )
+    source_language: str | None = option(
+        None,
+        "Any code; declared in the documents, in names, or identified by default.",
+        group=INPUT,
+    )
+    target_language: str | None = option(
+        None, "Any code; found in the same ways by default.", group=INPUT
+    )
+    # Which documents belong together.
+    pairs: PathLike | None = option(
+        None,
+        "Pairs of documents that are known, source TAB target in every line.",
+        group=INPUT,
+        kind=Path,
+        reads="file",
+    )
+    match: str = option(
+        "auto",
+        "How documents are paired: by names, by their texts, or auto: by names where they agree"
+        " with the texts, and by texts otherwise.",
+        group=SEARCH,
+    )
+    threshold: float | None = option(
+        None,
+        "Least score of documents that are paired by their texts; from the data by default.",
+        group=SEARCH,
+    )
+    # How sentences are aligned.
+    max_sentences: defaults.MaxSentences = option(
+        defaults.MAX_SENTENCES, "Sentences in a link at most, both sides together.", group=SEARCH
+    )
+    skip_quantile: defaults.SkipQuantile = option(
+        defaults.SKIP_QUANTILE,
+        "Leaving a sentence alone costs this quantile of what random pairs cost.",
+        group=SEARCH,
+    )
+    band: defaults.BandWidth = option(
+        defaults.BAND,
+        "Sentences on either side of the coarse path in which the fine one is searched.",
+        group=SEARCH,
+        unit="sentences",
+    )
+    # Which links are written.
+    calibration: PathLike | None = option(
+        None,
+        "From interlingua score --learn: gives each link its probability; estimated by default.",
+        group=FILTERING,
+        kind=Path,
+        reads="file",
+    )
+    probability: Annotated[float, Above(0, below=1)] | None = option(
+        None, "Write links that are translations with at least this one, 0 to 1.", group=FILTERING
+    )
+    # What is written besides.
+    report: PathLike | None = option(
+        None,
+        "Page with each pair of documents, its coverage and its worst links.",
+        group=OUTPUT,
+        kind=Path,
+    )
+    paired: PathLike | None = option(
+        None,
+        "File for the pairs of documents, source TAB target TAB score; --pairs reads it.",
+        group=OUTPUT,
+        kind=Path,
+        flags=("--write-pairs",),
+    )
+    work: PathLike | None = option(
+        None,
+        "Folder of all that is made on the way; OUTPUT.work by default, then removed.",
+        kind=Path,
+    )
+    prompt: str | None = option(
+        None, "Name of a prompt of the model, or text put before every sentence.", group=MODEL
+    )
+
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """Return the default model if the first argument names documents, and so not a model."""
+        if "model" in given or given.get("backend", BACKEND) != BACKEND:
+            return None
+        if isinstance(first, str | os.PathLike):
+            return DEFAULT_MODEL if _names_documents(os.fspath(first)) else None
+        if first is None or isinstance(first, Sequence):
+            return DEFAULT_MODEL
+        return None
+
+
+def _names_documents(name: str) -> bool:
+    """Return whether a name is one of documents: a folder is, unless it holds a model."""
+    path = Path(name)
+    if path.is_dir():
+        # A run has its models in folders.
+        return not any((path / file).is_file() for file in (*MODEL_FILES, "run.json"))
+    if path.is_file() or "," in name or any(mark in name for mark in "*?["):
+        return True
+    if installed_model_entry(name) is not None or name.startswith("hf:"):
+        return False
+    return path.suffix != ""
+
+
+def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> LinkedTexts:
+    """Make a translation memory from the documents of two languages.
+
+    Documents are paired by their names or texts, and their sentences are linked. An interrupted
+    run resumes from its work folder.
+
+    Args:
+        options: what to do.
+        progress: shows how far the work is.
+
+    Returns:
+        The linked sentences; with an output they are written there, and the list is empty.
+
+    Raises:
+        ConfigError: an option is wrong.
+        DataError: a side has no document, or a file can't be written.
+    """
+    check_inputs(options)
+    config = check_documents_options(options)
+    from interlingua.alignment.document_files import list_sides
+    from interlingua.verbs.parts.sources import open_model
+
+    # What is missing shows before the model is loaded.
+    source: Any = options.source
+    target: Any = options.target
+    files, left_out = list_sides(source, target)
+    outputs = (options.output, options.report, options.paired)
+    inputs = [file.path for file in files]
+    keep_inputs(outputs, (*inputs, options.pairs, options.calibration))
+    encode, model = open_model(options)
+    with contextlib.ExitStack() as stack:
+        folder = as_path(options.work)
+        if folder is None and options.output is not None:
+            folder = Path(f"{os.fspath(options.output)}.work")
+        # The links come back in memory, and nothing is left to resume.
+        if folder is None:
+            temporary = tempfile.TemporaryDirectory(prefix="interlingua-documents-")
+            folder = Path(stack.enter_context(temporary)) / "work"
+        keep = options.work is not None
+        return make_memory(
+            options, config, files, left_out, encode, model, folder, keep=keep, progress=progress
+        )
+
+
+def check_documents_options(options: DocumentsOptions) -> MemoryConfig:
+    """Return what determines the memory; all options are checked.
+
+    Raises:
+        ConfigError: an option has a wrong value, or does not go with another.
+        DataError: there is no such language, or the output has no known format.
+    """
+    from interlingua.alignment.sentence_alignment import AlignConfig
+    from interlingua.alignment.translation_memory import MemoryConfig
+    from interlingua.corpus.formats.bitext import guess_format, resolved_code
+
+    check_choice("match", options.match, MATCHES)
+    if options.pairs is not None and options.match != "auto":
+        raise ConfigError(f"--pairs names all pairs; leave out --match {options.match}")
+    if options.output is None and (options.report is not None or options.paired is not None):
+        raise ConfigError("a report and a file of pairs need an output; name it with --output")
+    if options.output is not None:
+        guess_format(options.output)
+    return MemoryConfig(
+        languages=(resolved_code(options.source_language), resolved_code(options.target_language)),
+        match=options.match,
+        pairs=as_path(options.pairs),
+        threshold=options.threshold,
+        align=filled(AlignConfig, options),
+        calibration=as_path(options.calibration),
+        probability=options.probability,
+        device=options.device,
+    )
+
+
+def make_memory(
+    options: DocumentsOptions,
+    config: MemoryConfig,
+    files: Sequence[Any],
+    left_out: Sequence[Any],
+    encode: Encode,
+    model: str,
+    folder: Path,
+    *,
+    keep: bool,
+    progress: Progress = SILENT,
+) -> LinkedTexts:
+    """Make a translation memory in a work folder; see ``run_documents``.
+
+    Args:
+        options: what to do.
+        config: what determines the memory.
+        files: of both sides.
+        left_out: files that are left out.
+        encode: computes vectors of length 1.
+        model: identity of the model and its settings.
+        folder: the work folder.
+        keep: whether the folder stays.
+        progress: shows how far the work is.
+    """
+    from interlingua.alignment.documents_page import write_documents_page
+    from interlingua.alignment.translation_memory import MEMORY_PARTS, TranslationMemory
+    from interlingua.corpus.formats.bitext import write_pairs
+    from interlingua.mining.work_folder import at_work
+    from interlingua.storage.files import atomic_write
+    from interlingua.storage.formats import DOCUMENTS
+
+    inputs = [file.path for file in files]
+    with at_work(
+        folder, keep=keep, options=options, format=DOCUMENTS, parts=MEMORY_PARTS, inputs=inputs
+    ) as work:
+        memory = TranslationMemory(work, config, encode, model, progress)
+        sides = memory.read(files, left_out)
+        vectors = memory.embed(sides)
+        paired = memory.pair(sides, vectors)
+        found = memory.align(sides, vectors, paired)
+        # The report is complete when all pairs have been drawn.
+        pairs = memory.pairs(sides, paired, found)
+        report = memory.report
+        if options.output is None:
+            return LinkedTexts(list(pairs), report)
+        codes = (sides[0].language, sides[1].language)
+        report.written = write_pairs(pairs, options.output, languages=codes)
+        if options.paired is not None:
+            with atomic_write(options.paired) as file:
+                for one in report.paired:
+                    file.write("\t".join((*one.paths, f"{one.pairing.score:.4f}")) + "\n")
+        if options.report is not None:
+            write_documents_page(options.report, report, options.output)
+    return LinkedTexts((), report)
+
+
+documents = function_of(DocumentsOptions, run_documents, "documents")

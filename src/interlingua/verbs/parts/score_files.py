@@ -1,0 +1,265 @@
+"""Score the bitexts of a folder or a pattern, with one model, to one output each or one for all."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from interlingua.config.options import listed
+from interlingua.errors import ConfigError, InterlinguaError, count_of
+from interlingua.storage.files import PathLike, sha256_file, stem_and_suffix
+from interlingua.storage.journal import Journal
+from interlingua.storage.remote import keep_inputs
+
+if TYPE_CHECKING:
+    from interlingua.corpus.formats.localization.bitext_folders import Bitext, Bitexts
+    from interlingua.encoder.protocol import Encode
+    from interlingua.mining.score import Stream
+    from interlingua.mining.writer import PairRow
+
+_JOURNAL = "score.journal"
+_FILE = "file"
+_NOT_SETTINGS = ("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line")
+"""Options that do not change what is written."""
+_Options = Any
+"""Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
+
+
+class Job(NamedTuple):
+    """A bitext, the options to score it, and its name in reports."""
+
+    bitext: Bitext
+    options: _Options
+
+
+class SeveralScores:
+    """Scores several bitexts; one that can't be read is named at the end, and the rest is done.
+
+    Args:
+        options: of the run.
+        bitexts: what it found.
+        open_bitext: opens one.
+        open_model: loads the model; called once, when the first bitext is open.
+        lines: gets the report.
+        failures: gets one line for each bitext that could not be scored.
+    """
+
+    def __init__(
+        self,
+        options: _Options,
+        bitexts: Bitexts,
+        *,
+        open_bitext: Callable[[_Options], Stream],
+        open_model: Callable[[], tuple[Encode, str]],
+        lines: list[str],
+        failures: list[str],
+    ) -> None:
+        _check_several(options)
+        self.options = options
+        self.bitexts = bitexts
+        self.open_bitext = open_bitext
+        self.open_model = functools.cache(open_model)
+        self.lines = lines
+        self.failures = failures
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the output is a folder: it is one, or its name has no suffix."""
+        output = self.options.output
+        if output is None:
+            return False
+        return os.path.isdir(output) or not stem_and_suffix(os.fspath(output).rstrip("/"))[1]
+
+    def to_folder(self, write: Callable[[_Options, Stream, Encode, str], list[str]]) -> None:
+        """Write one output for each bitext; those that an earlier run finished are left as is."""
+        folder = Path(os.fspath(self.options.output or ""))
+        jobs = self._jobs(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        # A line of the journal is added when the output is whole on the disk.
+        journal = Journal(folder / _JOURNAL)
+        remedy = f"name another --output, or remove {journal.path}"
+        parts = journal.resume(self._settings(), remedy=remedy)
+        done = {part["output"]: part for part in parts if isinstance(part, dict)}
+        # Equal inputs and an unchanged output: the bitext is not scored again.
+        skipped = 0
+        for job in jobs:
+            output = Path(os.fspath(job.options.output or ""))
+            name = os.path.relpath(output, folder)
+            if _is_done(done.get(name), job, output):
+                skipped += 1
+                continue
+            with self._failures(job):
+                # The first pair is read before the model is loaded.
+                stream = self.open_bitext(job.options)
+                output.parent.mkdir(parents=True, exist_ok=True)
+                self._report(job, write(job.options, stream, *self.open_model()))
+                journal.add({"output": name, **_state(job, output)})
+        if skipped:
+            self.lines.append(f"{count_of(skipped, 'files')} done before; {remedy} to begin anew")
+        self._report_all(len(jobs))
+
+    def rows(
+        self,
+        scored: Callable[..., contextlib.AbstractContextManager[tuple[Any, Iterator[PairRow]]]],
+    ) -> Iterator[PairRow]:
+        """Yield the kept pairs of all bitexts, with a column ``file``."""
+        for bitext in self.bitexts.found:
+            job = Job(bitext, dataclasses.replace(self.options, bitext=bitext.path, output=None))
+            with self._failures(job):
+                stream = self.open_bitext(job.options)
+                lines: list[str] = []
+                with scored(job.options, stream, *self.open_model(), lines) as (_, rows):
+                    for row in rows:
+                        if not row.reasons:
+                            yield _with_file(row, bitext.label)
+                self._report(job, lines)
+        self._report_all(len(self.bitexts.found))
+
+    def _jobs(self, folder: Path) -> list[Job]:
+        """Return what is scored to which file.
+
+        Raises:
+            ConfigError: an output is read as well, or two bitexts have one output.
+        """
+        jobs = []
+        outputs = []
+        for bitext in self.bitexts.found:
+            output = folder / _output_name(bitext, self.options.format)
+            made = dataclasses.replace(self.options, bitext=bitext.path, output=output)
+            jobs.append(Job(bitext, made))
+            if not is_same_xliff(bitext.path, made.input_format, output, made.format):
+                outputs.append(output)
+        keep_inputs(outputs, [part for job in jobs for part in job.bitext.path.split(",")])
+        return jobs
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what decides the outputs, for the journal."""
+        # Numbers and texts as they are, so that an error names what differs.
+        values = {
+            field.name: getattr(self.options, field.name)
+            for field in dataclasses.fields(self.options)
+            if field.name not in _NOT_SETTINGS
+        }
+        return {name: _plain(value) for name, value in values.items()}
+
+    @contextlib.contextmanager
+    def _failures(self, job: Job) -> Iterator[None]:
+        """Note what is wrong with a bitext, and go on with the next."""
+        try:
+            yield
+        except ConfigError:
+            # An option is wrong, and so it is for all of them.
+            raise
+        except InterlinguaError as error:
+            self.failures.append(str(error))
+
+    def _report(self, job: Job, lines: list[str]) -> None:
+        self.lines += [f"{job.bitext.label}: {line}" for line in lines]
+
+    def _report_all(self, count: int) -> None:
+        """Add the last lines of the report."""
+        if self.bitexts.others:
+            others = count_of(self.bitexts.others, "files")
+            self.lines.append(f"left out: {others} of other formats")
+        self.lines += [f"not scored: {failure}" for failure in self.failures]
+        self.lines.append(f"{count_of(count, 'files')}, {len(self.failures):,} not scored")
+
+
+def is_same_xliff(
+    file: PathLike | None, input_format: str | None, output: PathLike | None, format: str | None
+) -> bool:
+    """Return whether an XLIFF file is to be replaced by itself with scores."""
+    from interlingua.corpus.formats.bitext import guess_format
+
+    if file is None or output is None or os.path.realpath(file) != os.path.realpath(output):
+        return False
+    return (input_format or guess_format(file)) == (format or guess_format(output)) == "xliff"
+
+
+def _check_several(options: _Options) -> None:
+    """Refuse options that are for one bitext.
+
+    Raises:
+        ConfigError: one of them is used.
+    """
+    for name in ("learn", "rejected", "review", "bad_lines"):
+        if getattr(options, name) is not None:
+            option = name.replace("_", "-")
+            raise ConfigError(
+                f"--{option} is for one bitext, got several; drop it or name one file"
+            )
+
+
+def _output_name(bitext: Bitext, format: str | None) -> str:
+    """Return the path of an output: that of the input, in the requested or a written format."""
+    from interlingua.corpus.formats.bitext import READ_ONLY, guess_format
+
+    # "app.xliff" becomes "app.jsonl" if that format is requested.
+    if format is not None:
+        stem = bitext.label.removesuffix(stem_and_suffix(bitext.label)[1])
+        return f"{stem}.{format}"
+    try:
+        is_written = guess_format(bitext.path) not in (*READ_ONLY, "moses", "opus")
+    except InterlinguaError:
+        is_written = False
+    return bitext.label if is_written else f"{bitext.label}.tsv"
+
+
+def _with_file(row: PairRow, label: str) -> PairRow:
+    """Return a row with the name of its file as a first further column."""
+    from interlingua.corpus.formats.bitext import PairWithFields, TextPair, pair_fields
+
+    # As a column of the input, so that a plain TSV gets a first line of names.
+    fields = {_FILE: label, **pair_fields(row.pair)}
+    pair = PairWithFields.of(TextPair(*row.pair), fields)
+    extra = (_FILE, *(name for name in row.extra if name != _FILE))
+    return row._replace(pair=pair, columns={**row.columns, _FILE: label}, extra=extra)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)
+
+
+def _state(job: Job, output: Path) -> dict[str, Any]:
+    """Return the digests of the files of a finished bitext."""
+    return {"inputs": _digests(job), "digest": sha256_file(output)}
+
+
+def _digests(job: Job) -> list[str]:
+    path = job.bitext.path
+    parts = [path] if os.path.exists(path) else path.split(",")
+    return [sha256_file(part) for part in parts]
+
+
+def _is_done(part: Any, job: Job, output: Path) -> bool:
+    """Return whether an earlier run wrote an output from these inputs, and it is unchanged."""
+    if part is None or not output.is_file() or sha256_file(output) != part.get("digest"):
+        return False
+    # A file that was replaced by itself with scores is no input any more.
+    if os.path.realpath(job.bitext.path) == os.path.realpath(output):
+        return True
+    return bool(_digests(job) == part.get("inputs"))
+
+
+def write_all(several: SeveralScores, rows: Iterator[PairRow], stdout: TextIO | None) -> None:
+    """Write the pairs of all bitexts to one output."""
+    from interlingua.mining.filter import output_format
+    from interlingua.mining.writer import write_rows
+
+    options = several.options
+    inputs = [part for one in several.bitexts.found for part in one.path.split(",")]
+    keep_inputs([options.output], inputs)
+    write_rows(
+        rows,
+        options.output,
+        format=output_format(options.output, options.format),
+        columns=listed(options.columns),
+        stdout=stdout,
+    )

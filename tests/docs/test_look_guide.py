@@ -1,0 +1,52 @@
+"""docs/how-to/look.md: its commands run, and the report of the page is what is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interlingua.corpus.inspection.files import FileLook
+from tests.corpus.inspection.made import faulty, german_english, write_rows
+from tests.docs.markdown import FENCE, follow, run_python
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "look.md"
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("look")
+    pairs = german_english(2000)
+    (folder / "our-test-set").mkdir()
+    write_rows(folder / "our-test-set" / "deu-eng.tsv", pairs[900:912])
+    write_rows(folder / "crawl.de-en.tsv", faulty(pairs))
+    for side, code in enumerate(("de", "en")):
+        text = "".join(f"{pair[side]}\n" for pair in pairs[:300])
+        (folder / f"book.{code}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(workplace):
+    """Command -> what it printed."""
+    return follow(PAGE, workplace)
+
+
+def test_the_report_is_the_one_of_the_page(done):
+    printed = done["interlingua look crawl.de-en.tsv --tests our-test-set"].splitlines()
+    shown = next(body for kind, body in FENCE.findall(PAGE.read_text("utf-8")) if kind == "text")
+    for line in shown.splitlines():
+        # The page cuts long lines.
+        beginning = line.removesuffix("...").rstrip()
+        assert any(one.startswith(beginning) for one in printed), line
+
+
+def test_two_texts_have_a_command_for_both(done):
+    printed = done["interlingua look book.de.txt book.en.txt"]
+    assert "next: interlingua align book.de.txt book.en.txt" in printed
+
+
+def test_python(done, workplace):
+    found = run_python(PAGE, workplace)["found"]
+    assert isinstance(found, FileLook)
+    assert found.overlap == {"our-test-set": 12}
