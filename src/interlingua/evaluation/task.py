@@ -383,7 +383,7 @@ class StreamedTask(LanguageTask):
     """A protocol on large data: each unit is read just before it is scored, to save memory."""
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``; the total assumes that remaining units are as long as those seen."""
+        """Run the protocol; estimate the total from the mean length of the units that were read."""
         found = Findings(folder=folder)
         count = len(self.parts(folder))
         done = 0

@@ -78,7 +78,7 @@ class MTEB:
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
-        """See ``Task.evaluate``."""
+        """Score an encoder with mteb's own implementation of the task."""
         start = time.perf_counter()
         with warnings.catch_warnings():
             # of what mteb and its libraries do among themselves

@@ -55,7 +55,7 @@ class FewShotTask(ClassificationTask):
     seed: int = 42
 
     def score(self, encoder: CachedEncoder, unit: Unit[LabeledLanguage]) -> Scored:
-        """See ``Task.score``."""
+        """Train on each draw of a language's training texts, and average the test scores."""
         one = unit.data
         train = one.splits["train"]
         test = one.splits["test"]

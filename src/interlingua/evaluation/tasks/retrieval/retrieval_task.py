@@ -102,7 +102,7 @@ class RetrievalTask(PassageTask):
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
     ) -> ScoredQuestions:
-        """See ``PassageTask._score``."""
+        """Score one language among its own passages, with BM25 as a baseline if requested."""
         name = questions.name
         judged = questions.judged
         runs = {"": search_pools(questions, {"": pools[name]}, self._nearest)}
@@ -147,7 +147,7 @@ class RetrievalTask(PassageTask):
         return rescored_topk(queries, codes, passages, k=DEPTH, rescore=self.rescore, signs=signs)
 
     def _sets(self, folder: Path) -> tuple[dict[str, RetrievalSet], dict[str, str]]:
-        """See ``PassageTask._sets``; each set has the one that BM25 is tuned on."""
+        """Return the chosen sets, each with the split that BM25 is tuned on."""
         sets, codes = super()._sets(folder)
         if not self.bm25_tuned_on:
             return sets, codes
