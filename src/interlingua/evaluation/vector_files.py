@@ -1,4 +1,4 @@
-"""Vectors by key in files that runs share, so that a stopped run can go on.
+"""Vectors by key in files that runs share, so that an interrupted run can resume.
 
 A file is a header and records of one size, each a key, a mark with a checksum, and a vector. It is
 only ever appended to. A process that is killed leaves whole records and at most one broken one at
@@ -216,7 +216,7 @@ class VectorFile:
         """Return the vectors of rows, and check their checksums."""
         if not len(rows):
             return np.zeros((0, self.dim), np.float32)
-        # rows that stand one after the other, as a collection's do, need no copy to be picked
+        # consecutive rows, such as a collection's, need no copy to be picked
         is_run = bool(np.all(np.diff(rows) == 1))
         chosen = slice(rows[0], rows[-1] + 1) if is_run else rows
         records = self._records(self.count)[chosen]

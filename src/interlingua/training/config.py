@@ -281,7 +281,7 @@ class RunConfig(CheckedSettings):
     """Keep only the input of each transformer layer, and compute its activations a second time on
     the way back: a fraction of the memory, a third more time, the same gradients."""
     compile: bool = False
-    """Compile the operations between matrix products and the cross-entropy over the vocabulary
+    """Compile the operations between matrix products, and the cross-entropy over the vocabulary
     (torch.compile), for GPUs: a minute at the start, then fewer passes over memory, and bfloat16
     states between layers. Other roundings."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"

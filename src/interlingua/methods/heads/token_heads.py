@@ -177,7 +177,7 @@ class TranslationHead(nn.Module):
         # g^0: each source in front of its target.
         source_states = gather_rows(sources, arrangement.source).to(shown.dtype)
         inputs = gather_rows(torch.cat([source_states, shown]), order)
-        # g^1 ... g^K. Of the first argument the backbone looks at the length alone, as it is given
+        # g^1 ... g^K. The backbone only uses the length of the first argument, as it receives
         # embeddings.
         states = self.backbone(
             order, arrangement.cu_seqlens, word_embeddings=inputs, positions=arrangement.positions

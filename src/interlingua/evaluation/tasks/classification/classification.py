@@ -1,4 +1,4 @@
-"""What the classification tasks share: labeled texts in many languages, read, checked and named."""
+"""The base classes of classification tasks: labeled texts in many languages."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from interlingua.evaluation.tasks.classification.classification import (
 )
 
 MAX_ITERATIONS = 100
-"""Of the logistic regression's solver."""
+"""Iterations of the logistic regression's solver."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class FewShotTask(ClassificationTask):
             max_iter=MAX_ITERATIONS, random_state=self.seed
         )
         with warnings.catch_warnings():
-            # the rule is so many iterations, converged or not
+            # the rule is this number of iterations, converged or not
             warnings.simplefilter("ignore")
             return np.asarray(classifier.fit(x, y).predict(test_x), dtype=np.int64)
 

@@ -165,7 +165,7 @@ class ZeroShotTask(ClassificationTask):
         texts = one.splits[split].texts
         if not self.split_mean:
             return encoder.encode(texts, language=one.code)
-        # one mean for each text over the rows of its sentences, which stand together
+        # one mean for each text over the rows of its sentences, which are consecutive
         parts = [sentences(text) for text in texts]
         together = list(itertools.chain.from_iterable(parts))
         vectors = encoder.encode(together, language=one.code)

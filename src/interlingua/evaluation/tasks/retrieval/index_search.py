@@ -1,4 +1,4 @@
-"""An index of passages as it is: do its searches find the passages that answer questions?
+"""Evaluation of an existing index: do its searches find the passages that answer questions?
 
 Other retrieval tasks embed passages of their own and compare vectors. This one asks an index that
 exists, with its model, prompts, language map and approximate search, in each mode that a user can

@@ -1,4 +1,4 @@
-"""What tasks of questions and passages share: passages on disk, judgments, exact search."""
+"""The base class of tasks with questions and passages: passages on disk, judgments, exact search."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class PassageTask(LanguageTask):
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """Embed the passages of all sets, then embed and score the questions of each set."""
         sets, codes = self._sets(folder)
-        # passages are counted without being parsed, for the progress alone
+        # passages are counted without being parsed, only for the progress
         texts = sum(one.passage_count() + len(one.queries) for one in sets.values())
         progress.start(texts, "texts", self.name)
         found = Findings(folder=folder)

@@ -38,7 +38,7 @@ MIRACL_LANGUAGES = "ar bn de en es fa fi fr hi id ja ko ru sw te th yo zh"
 class TyDiGoldP(RetrievalTask):
     """TyDi QA's gold passages as retrieval: which passage is this question about?
 
-    It is a small stand-in for Mr.TyDi.
+    It is a small substitute for Mr.TyDi.
 
     Attributes:
         split: dev, or train.

@@ -1,4 +1,4 @@
-"""What the retrieval tasks share: metrics of the first 100 passages, BM25, fusion."""
+"""The base class of retrieval tasks: metrics of the first 100 passages, BM25, fusion."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class RetrievalTask(PassageTask):
                 notes = (tuning_note(tuned, self.bm25_tuned_on),)
             runs["bm25_"] = self._bm25(questions, sets[name], pools[name].ids, tuned)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
-        # a system's name stands before its metrics, none for the encoder
+        # a system's name precedes its metrics, none for the encoder
         values = {}
         for system, run in runs.items():
             for metric, of_query in ranking_metrics(judged, run).items():

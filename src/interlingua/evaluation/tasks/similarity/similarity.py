@@ -1,4 +1,4 @@
-"""What the similarity tasks share: cosines, correlations with judgments, intervals, groups."""
+"""The base class of similarity tasks: cosines, correlations with judgments, intervals, groups."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class STSBenchmark(SimilarityTask):
                 raise DataError(
                     f"no file for {item!r} here; there are: {', '.join(files)}", path=folder
                 )
-            # one code alone is both the first and the last
+            # a single code is both the first and the last
             first = languages[codes[0]]
             last = languages[codes[-1]]
             name = first

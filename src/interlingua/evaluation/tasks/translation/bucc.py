@@ -1,4 +1,4 @@
-"""BUCC 2018 (Zweigenbaum et al. 2018): finding the translations in two texts.
+"""BUCC 2018 (Zweigenbaum et al. 2018): mining the translations in two texts.
 
 Two monolingual texts hold some translations of each other, the gold pairs. Pairs are mined by
 margin, those above a threshold are extracted, and F1 compares them with the gold. The three
@@ -214,7 +214,7 @@ class BuccMargin(BuccTask):
         rows = []
         vectors = []
         for side, language in zip((data.source, data.target), languages, strict=True):
-            # distinct texts in the order of their first rows; -1 for one that stands there twice,
+            # distinct texts in the order of their first rows; -1 for one that occurs there twice,
             # which takes part in the search and is dropped after it
             counts = Counter(side.texts)
             row_of = {text: row for row, text in enumerate(side.texts)}
@@ -269,7 +269,7 @@ class BuccBestF1(BuccTask):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccMTEB(BuccTask):
-    """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: a search without a threshold.
+    """The protocol of mteb for its task ``BUCC``, MEXMA's Table 1: a search without a threshold.
 
     The queries are only the sources of gold pairs, the candidates the whole English side. The
     nearest by cosine is scored with F1 over the English ids, weighted by the number of times each
@@ -304,7 +304,7 @@ class BuccMTEB(BuccTask):
             "accuracy": float(right.mean()),
         }
         # wrong_neighbors wants candidate i to be the translation of query i: so the gold candidates
-        # stand before all candidates
+        # precede all candidates
         shown = np.concatenate([gold, np.arange(len(y))])
         examples = wrong_neighbors(
             right,

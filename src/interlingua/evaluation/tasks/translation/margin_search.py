@@ -1,4 +1,4 @@
-"""What xsim and its variants share: the best neighbor by margin in the other language."""
+"""The base class of xsim and its variants: the best neighbor by margin in the other language."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class MarginSearch(TranslationTask):
         """Find each source sentence's best candidate by margin, and compute the error rate."""
         source, target = unit.languages
         sources, targets, altered = unit.data
-        # candidate i is the translation of source i; the altered sentences stand behind
+        # candidate i is the translation of source i; the altered sentences follow
         candidates = [*targets, *(one.text for one in altered)]
         y = encoder.encode(candidates, language=target)
         x = encoder.encode(sources, language=source)

@@ -1,4 +1,4 @@
-"""What tasks of cosine retrieval between many languages share, in both directions of a pair."""
+"""The base class of cosine retrieval between many languages, in both directions of a pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks on sentences and their translations share: where the files are, which to score."""
+"""The base class of tasks on translations: finding the files, and choosing those to score."""
 
 from __future__ import annotations
 
