@@ -3,8 +3,8 @@
     python tools/oldest_versions.py
 
 The file has the lower bound of each dependency and of each extra for users. It leaves out the
-extras for developers, the models, which are distributions of this repository, and ``langid``. `make lint`
-compares the file with pyproject.toml.
+extras for developers, the models, which are distributions of this repository, and ``langid``.
+`make lint` compares the file with pyproject.toml.
 """
 
 from __future__ import annotations
