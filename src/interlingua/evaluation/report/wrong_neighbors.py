@@ -1,4 +1,4 @@
-"""The wrong neighbors of all models side by side: which one each model retrieved, and which were right."""
+"""Wrong neighbors of all models side by side: what each model retrieved, and what was right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base class of tasks with questions and passages: passages on disk, judgments, exact search."""
+"""Base class of tasks with questions and passages: passages on disk, judgments, search."""
 
 from __future__ import annotations
 
