@@ -1,1 +1,1 @@
-"""Why an encoder is as good as it is: its languages, its tokens and its attention, looked into."""
+"""Analyses of an encoder: its languages, its tokens and its attention."""

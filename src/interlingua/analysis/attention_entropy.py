@@ -1,4 +1,4 @@
-"""How evenly the first token looks at the sentence: MEXMA (Janeiro et al. 2024), section 5.6.
+"""Entropy of the first token's attention to the sentence: MEXMA (Janeiro et al. 2024), section 5.6.
 
 A model that pools by its first token reads the sentence through that token's attention in the last
 layer. High entropy means that all words are looked at, low entropy that few are (appendix G).
@@ -132,7 +132,7 @@ def sentence_values(
 
     # entr(p) is -p ln p, and 0 at 0.
     heads = summed(torch.special.entr(weights))
-    # The attention to text alone, scaled to sum to 1 again; a head may pay none at all.
+    # Only the attention to text, scaled to sum to 1 again; a head may pay none at all.
     of_text = weights * ~special[:, None]
     mass = summed(of_text).clamp_min(torch.finfo(weights.dtype).tiny)
     without = summed(torch.special.entr(of_text / mass[sentence]))
@@ -177,7 +177,7 @@ def _examples(
             spans = _as_many(spelled.spans, len(ids[0]))
             tokens = []
             for index, own, span, of_heads in zip(ids[0], special, spans, weights, strict=True):
-                # A special token stands for no part of the text and is shown by its name.
+                # A special token represents no part of the text and is shown by its name.
                 text: str | None = spelled.text[slice(*span)]
                 if own:
                     text = encoder.vocabulary.tokenizer.id_to_token(index)

@@ -1,4 +1,4 @@
-"""Hubs: sentences that are near to far too many others, and sentences that are near to none."""
+"""Hubness: sentences that are neighbors of far too many others, and sentences of none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the vectors use the whole space, or do all of them point the same way?"""
+"""Isotropy: whether the vectors use the whole space or all point in the same direction."""
 
 from __future__ import annotations
 

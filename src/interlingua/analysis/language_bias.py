@@ -1,4 +1,4 @@
-"""Do sentences prefer their own language? Retrieval from a pool of all languages at once."""
+"""Language bias: whether sentences prefer their own language in a pool of all languages."""
 
 from __future__ import annotations
 

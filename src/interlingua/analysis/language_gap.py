@@ -1,4 +1,4 @@
-"""Do languages live in places of their own, and are some served worse than others?"""
+"""Language gap: whether languages occupy separate regions, and whether some are served worse."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def language_gap(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -
         ((np.asarray(rows, np.float64) - center) ** 2).sum(axis=1).mean() for rows in vectors
     ]
     total = np.mean(spreads)
-    # Vectors that are all equal vary by rounding alone.
+    # Vectors that are all equal vary only by rounding.
     variance_share = 0.0
     if total > 1e-12:
         variance_share = float(between / total)

@@ -1,4 +1,4 @@
-"""Can a linear probe tell the language of a sentence from its vector? The less, the better."""
+"""Accuracy of a linear probe for the language of a sentence's vector; lower is better."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that was found as one self-contained HTML page, of one model or of two side by side.
+"""The findings as one self-contained HTML page, of one model or of two side by side.
 
 Each analysis is a section: its measures on scales, then a drawing of its own, which is made by the
 function that ``DRAWN`` names for it. The templates get plain values that are ready to be shown.
@@ -112,7 +112,7 @@ def render_analyses(found: Sequence[Sequence[Analysis]]) -> str:
         found: see ``write_analysis_page``.
     """
     sides: list[ModelAnalyses] = [[one] for one in found[0]]
-    # Of two models what both have comes first, then what one of them has alone.
+    # Of two models, analyses that both have come first, then those of only one.
     if len(found) == 2:
         both: list[ModelAnalyses] = [list(pair) for pair in paired(found)]
         compared = {side[0].task for side in both}
@@ -149,7 +149,7 @@ def _about(analysis: Analysis) -> str:
 def _section(side: ModelAnalyses) -> dict[str, Any]:
     """Return the page's values for one analysis, of one model or of two that are compared."""
     first = side[0]
-    # The data's name may stand behind that of the analysis; one that is not ours has no drawing.
+    # The data's name may follow that of the analysis; one that is not ours has no drawing.
     kind = next((name for name in DRAWN if first.task.startswith(name)), "")
     title, draw = DRAWN.get(kind, (first.task, _nothing))
     compared: dict[str, Change] = {}
@@ -291,7 +291,7 @@ def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) ->
         kind: class of the mark.
         around: characters kept on either side.
     """
-    # A piece may begin with the space before its word.
+    # A piece may start with the space before its word.
     while start < end and text[start].isspace():
         start += 1
     first = max(0, start - around)

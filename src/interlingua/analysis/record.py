@@ -1,4 +1,4 @@
-"""What an analysis found, and its file next to the results.
+"""The record of an analysis, a file next to the results.
 
 The file is ``results/{model}/{revision}/{analysis}.analysis.json``. The numbers of single sentences
 lie next to it in a ``.npz`` file, so that two models can be compared by the same sentences later.

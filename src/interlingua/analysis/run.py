@@ -1,4 +1,4 @@
-"""Runs analyses over one encoder, and writes what they found."""
+"""Runs of several analyses over one encoder, and the writing of their findings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def build_analyses(
         kind = resolve_name(ANALYSES, name)
         options = dict(options_of.get(label, {}))
         fields = {field.name for field in dataclasses.fields(kind)}
-        # What was set for one analysis goes before what was given for all.
+        # Options of one analysis override options of all.
         if languages is not None and "languages" in fields:
             options.setdefault("languages", list(languages))
         built.append(from_mapping(kind, options, where=f"--set {label}"))

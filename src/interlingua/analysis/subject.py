@@ -1,4 +1,4 @@
-"""What an analysis is handed, what it is, and what they share."""
+"""The base class of analyses, their input, and shared helpers."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def analysis_terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.t
 
 def format_value(value: float, unit: ValueUnit, *, sign: bool = False) -> str:
     """Format a number with its unit: shares in percent, entropies in nats."""
-    # A difference has its sign and no unit, which stands next to the values that it is of. One of
+    # A difference has its sign and no unit, which is next to the values of both models. One of
     # percent keeps its own, as it is a share of a value.
     plus = "+" if sign else ""
     if unit == "share":

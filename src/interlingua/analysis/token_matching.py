@@ -1,4 +1,4 @@
-"""What is nearest to a token? MEXMA (Janeiro et al. 2024), Table 9.
+"""The nearest tokens of a token, by kind: MEXMA (Janeiro et al. 2024), Table 9.
 
 A few tokens of each sentence of one language are compared with all tokens of all languages. Each of
 their nearest ones is of one of four classes: of the same sentence, of the same language, of a
@@ -41,7 +41,7 @@ SAME_SENTENCE, SAME_LANGUAGE, TRANSLATION, OTHER = range(len(CLASSES))
 SHOWN_NEIGHBORS = 3
 LINE_BITS = 32
 PLACE_BITS = 16
-"""Of a token's number; 15 bits are left for the language."""
+"""Bits of a token's number; 15 bits are left for the language."""
 _NOTE = (
     "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x"
     " 3 x 5 neighbors; tokens are drawn at random there and here, and other vocabularies have"
@@ -109,7 +109,7 @@ class TokenMatching(CheckedSettings):
     k: int = 5
     """Neighbors of each query."""
     seed: int = 1
-    """Of the draw."""
+    """Seed of the draw."""
     examples: int = 8
     """Queries kept with their neighbors for the page."""
     shown_neighbors: int = SHOWN_NEIGHBORS

@@ -1,4 +1,4 @@
-"""Tokens of texts with their hidden states, and where each token stands in its text."""
+"""Tokens of texts with their hidden states, and the position of each token in its text."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def spell(encoder: Encoder, line: str, *, language: str, prompt: str = "") -> Sp
     # The vocabulary may have changed the line, and then its prompt is shown with it.
     if text.endswith(line):
         begin = len(text) - len(line)
-    # Tokens of the prompt end before the text begins, and get an empty part of it.
+    # Tokens of the prompt end before the text starts, and get an empty part of it.
     offsets = vocabulary.tokenizer.encode(text).offsets
     spans = [(max(0, start - begin), max(0, end - begin)) for start, end in offsets]
     return Spelled(text[begin:], spans)

@@ -1,4 +1,4 @@
-"""What does a task lose when all tokens weigh the same? MEXMA (Janeiro et al. 2024), Table 10."""
+"""Loss of a task when all tokens have the same weight: MEXMA (Janeiro et al. 2024), Table 10."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class UniformPooling(CheckedSettings):
     suite: tuple[str, ...] = ("xsim",)
     """Tasks, or names for several."""
     languages: tuple[str, ...] | None = None
-    """For tasks that choose among languages; all that have files by default."""
+    """Languages for tasks that choose among languages; default: all that have files."""
 
     def unfit(self, subject: Subject) -> str | None:
         """Return why this model is unfit for the analysis, see ``Analyser.unfit``."""

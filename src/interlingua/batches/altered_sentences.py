@@ -74,7 +74,7 @@ class AlteredSentences:
 
     @property
     def needs_names(self) -> bool:
-        """Whether names are put for one another."""
+        """True if names are exchanged for one another."""
         return "entity" in self._request.kinds
 
     def __call__(

@@ -1,4 +1,4 @@
-"""What a step is made of besides translations: labeled pairs, questions, single sentences.
+"""Feeds of a step besides translations: labeled pairs, questions, single sentences.
 
 A method names its feeds (``Objective.feeds``). It is called with the batch of its feed, or, if it
 has several, with a dict of batches by feed. Whatever batches are made of, their rows are counted
@@ -63,7 +63,7 @@ class PreparedBatch(NamedTuple):
     """A batch, and the data that its method has prepared ahead of the step."""
 
     batch: Any
-    """As its feed has it, or a dict of the feeds' batches."""
+    """Batch of the only feed, or a dict of the feeds' batches."""
     inputs: Any
     """The result of ``Objective.prepare``."""
 

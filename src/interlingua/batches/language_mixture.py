@@ -1,7 +1,7 @@
-"""Which pairs make up which step: a mixture of language pairs by (seed, step) alone.
+"""The pairs of each step: a mixture of language pairs that depends only on (seed, step).
 
 No sampler holds a state and no order is stored. Place n of the endless sequence of pairs is
-computed from n: a permutation of the epoch's slots says which language pair stands there and how
+computed from n: a permutation of the epoch's slots yields the language pair of the slot and how
 often that pair came before, and a permutation of the pair's rows says which row that is. So a
 resumed run needs nothing but its step, and any rank can make its own part of any step. torch's
 samplers, and packages of data loaders, keep a state that a checkpoint has to save for each rank and
@@ -140,7 +140,7 @@ class ParallelPlan:
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
         """Return the language pair and the row at positions of the endless sequence of pairs.
 
-        Step t begins at t * global_batch_size.
+        Step t starts at t * global_batch_size.
         """
         pair_indices, draws = self._draws(np.asarray(places, dtype=np.int64))
         # Draw n of a language pair is row n mod rows of pass n div rows, in the pass's own order.
@@ -255,7 +255,7 @@ def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:
     exact = weights / weights.sum() * total
     shares = np.where(positive, np.maximum(np.floor(exact), 1), 0).astype(np.int64)
     while (missing := total - int(shares.sum())) != 0:
-        # Those most below their exact share stand first; the stable sort keeps ties in order.
+        # Pairs most below their exact share come first; the stable sort keeps ties in order.
         order = np.argsort(shares - exact, kind="stable")
         if missing > 0:
             # Give to the largest remainders.

@@ -21,9 +21,9 @@ from interlingua.runtime.seeds import seed_for
 IGNORED = -100
 """Label of positions that no loss looks at (PyTorch's ``ignore_index``)."""
 BITS = 31
-"""Of a draw: with an id of up to 32 bits it still makes a product below 2^63."""
+"""Bits of a draw: with an id of up to 32 bits the product is still below 2^63."""
 POSITION_BITS = 24
-"""Of a place, for the position in the sentence; the row stands above them."""
+"""Bits of a place for the position in the sentence; the row is in the bits above them."""
 MAX_DRAWS = 100
 """Times that a batch is drawn for until one of its tokens is chosen."""
 

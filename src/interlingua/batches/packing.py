@@ -25,7 +25,7 @@ class LengthGroup(NamedTuple):
     start: int
     """First token, in sorted order."""
     sequences: int
-    """How many."""
+    """Number of sequences."""
     length: int
     """Tokens of each."""
 

@@ -14,7 +14,7 @@ from jaxtyping import Int64, UInt64
 from interlingua.corpus.cleaning.keys import splitmix64
 
 _ROUNDS = 6
-"""Of the network, half of them for each of the two halves."""
+"""Rounds of the network, half of them for each of the two halves."""
 
 
 def keys(base: int, *parts: Int64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
@@ -62,7 +62,7 @@ def _feistel(
     high_mask = (np.uint64(1) << (bits - low)) - np.uint64(1)
     left = values >> low
     right = values & low_mask
-    # The turn stands in the top bits of the key, far from the half that is hashed.
+    # The turn is in the top bits of the key, far from the half that is hashed.
     for turn in range(0, _ROUNDS, 2):
         left = left ^ (splitmix64(right ^ key ^ np.uint64(turn << 56)) & high_mask)
         right = right ^ (splitmix64(left ^ key ^ np.uint64((turn + 1) << 56)) & low_mask)

@@ -1,4 +1,4 @@
-"""Batches made ahead of time by a thread, in order: the training step never waits for the disk."""
+"""Prefetching of batches by a thread, in order, so that training never waits for the disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Prefetcher(Generic[BatchT]):
     Args:
         batch_at: makes the batch of a step; called in one thread, in order.
         start_step: the first step.
-        stop_step: the first step not to make; default: go on for ever.
+        stop_step: the first step not to make; default: never stop.
         depth: batches held ready.
     """
 

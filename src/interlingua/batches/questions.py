@@ -30,11 +30,11 @@ class QuestionRows:
     questions: TokenColumn
     passages: TokenColumn
     positives: Int64[np.ndarray, " n"]
-    """For each question the passage that answers it."""
+    """Row of the passage that answers each question."""
     negatives: Int64[np.ndarray, " m"]
     """Hard negatives, those of one question behind those of the other."""
     negative_counts: Int64[np.ndarray, " n"]
-    """How many of them each question has."""
+    """Number of hard negatives of each question."""
     hard_negatives: int = 0
     """Number per question in a batch; 0 if no question has any."""
 

@@ -1,7 +1,7 @@
-"""Operations on the sentences of packed batches: join, split, take, and find what says the same.
+"""Operations on the sentences of packed batches: join, split, take, find equal meanings.
 
-Which sentences say the same is decided by their tokens: pairs of translations are the edges of a
-graph of sentences, and each connected component of it is one meaning.
+Tokens decide which sentences have the same meaning: pairs of translations are the edges of a graph
+of sentences, and each connected component of it is one meaning.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Tails(NamedTuple):
     cu_seqlens: Int[Tensor, " b+1"]
     """Boundaries of the sentences among them."""
     rows: Int64[Tensor, " t"]
-    """Which sentence each belongs to."""
+    """Number of the sentence that each belongs to."""
     positions: Int64[Tensor, " t"]
     """Place of each in its whole sentence, from 0."""
 
@@ -140,8 +140,8 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
             f"a pair {pair} has no side in {pivot}; set the method's pivot, or prepare without"
             " such pairs"
         )
-    # Row i of ``b`` stands at i + B in both together; it is the other language's where it is not
-    # the pivot's.
+    # Row i of ``b`` is at i + B in both together; it is the other language's where it is not the
+    # pivot's.
     size = a.batch_size
     others = [row if code == pivot else row + size for row, code in enumerate(b.languages)]
     pivots = [(row + size) % (2 * size) for row in others]
@@ -191,7 +191,7 @@ class Meanings(NamedTuple):
     """
 
     keys: Int64[Tensor, "b 2"]
-    """Of the sentences of each pair."""
+    """Keys of the sentences of each pair."""
     groups: Int64[Tensor, " b"]
     """A number for the meaning of each pair."""
 

@@ -127,7 +127,7 @@ class ShuffledPlan:
         # Consecutive places, so that all ranks together read the rows that one process would.
         size = self.global_batch_size // world_size
         places = step * self.global_batch_size + rank * size + np.arange(size, dtype=np.int64)
-        # A batch may end one pass and begin the next, so each row has a pass of its own.
+        # A batch may end one pass and start the next, so each row has a pass of its own.
         return np.divmod(places, self.epoch_size)
 
 

@@ -3,9 +3,9 @@
 A store is a folder of three files:
 
 - ``tokens.bin``: the ids of all rows, a row being its source ids followed by its target ids;
-- ``offsets.bin``: 2 R + 1 little-endian uint64, so that row r's source is
-  ``tokens[o[2r] : o[2r+1]]`` and its target ``tokens[o[2r+1] : o[2r+2]]``; the rows of one language
-  pair stand together;
+- ``offsets.bin``: 2 R + 1 little-endian uint64, so that row r's source is ``tokens[o[2r] :
+  o[2r+1]]`` and its target ``tokens[o[2r+1] : o[2r+2]]``; the rows of one language pair are
+  consecutive;
 - ``header.json``: language pairs and their rows, sizes, SHA-256 of both files, and a checksum of
   the header itself.
 """
@@ -101,7 +101,7 @@ class TokenStoreWriter:
             )
         if not sources:
             return
-        # As they stand in the file: source, target, source, target.
+        # In the file's order: source, target, source, target.
         sides = [side for row in zip(sources, targets, strict=True) for side in row]
         lengths = np.fromiter(map(len, sides), dtype=np.uint32, count=len(sides))
         row = self._rows.get(language_pair, 0)
@@ -166,7 +166,7 @@ class TokenStoreWriter:
                 with self._spool(language_pair, "ids").open("rb") as spool:
                     while chunk := spool.read(1 << 20):
                         tokens.write(chunk)
-                # From lengths to offsets, which go on where those of the pair before ended.
+                # From lengths to offsets, which continue those of the previous pair.
                 with self._spool(language_pair, "lengths").open("rb") as spool:
                     while chunk := spool.read(1 << 20):
                         ends = end + np.cumsum(np.frombuffer(chunk, dtype=np.uint32), dtype="<u8")
@@ -198,7 +198,7 @@ class TokenStore:
         )
         self.counts: tuple[int, ...] = tuple(pair["rows"] for pair in header["language_pairs"])
         self._header = header
-        # Row of the whole store at which each language pair begins, and the number of all rows.
+        # First row of each language pair in the whole store, and the number of all rows.
         ends = np.cumsum(self.counts, dtype=np.int64)
         self._first_rows = np.concatenate([[0], ends]).astype(np.int64)
         self._tokens = _RandomReads(self.path / "tokens.bin", np.dtype(header["dtype"]))
@@ -325,7 +325,7 @@ class TokenStore:
         Raises:
             DataError: the offsets found are not possible ones: the store is damaged.
         """
-        # A row's three offsets stand together: where its source begins, its target, the next row.
+        # A row's three offsets are consecutive: of its source, its target, and the next row.
         places = 2 * (self._first_rows[pair_indices] + rows)
         offsets = self._offsets.gather(places, np.full_like(places, 3))
         bounds = offsets.astype(np.int64).reshape(-1, 3)

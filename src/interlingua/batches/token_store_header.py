@@ -1,7 +1,7 @@
-"""The header of a token store, checked before anything computes with what it says.
+"""The header of a token store, checked before any of its values are used.
 
-Its checksum finds damage. It does not tell who made the store, so names, types and sizes are
-checked as well.
+Its checksum finds damage. It does not authenticate the store's writer, so names, types and sizes
+are checked as well.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STORE_FILES = ("tokens.bin", "offsets.bin")
 MAX_VOCABULARY = 1 << 32
 """Ids take four bytes at most."""
 _NAME = re.compile(r"[\w.+-]{1,64}")
-"""Of a language."""
+"""Pattern of a language's name."""
 
 
 def read_header(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Token batches: packed first, padded on demand.
 
-Sentences of a batch stand behind one another in one tensor, so no memory and no arithmetic goes
-into padding. Their boundaries are ``cu_seqlens``, the name that FlashAttention has for them.
+Sentences of a batch are concatenated in one tensor, so no memory and no arithmetic goes into
+padding. Their boundaries are ``cu_seqlens``, the name that FlashAttention has for them.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class TokenBatch(NamedTuple):
     def sequence_ids(self) -> Int64[Tensor, " t"]:
         """Return the index of its sequence for each token."""
         index = torch.arange(self.batch_size, device=self.cu_seqlens.device)
-        # with its size given, a GPU need not wait for the lengths
+        # with a known size, a GPU need not wait for the lengths
         return torch.repeat_interleave(index, self.lengths, output_size=len(self.input_ids))
 
     def positions(self) -> Int64[Tensor, " t"]:

@@ -22,9 +22,9 @@ class FormsRequest(NamedTuple):
     """Share of the sentences to write in another form, and the forms."""
 
     share: float
-    """Of the sentences, above 0 and at most 1."""
+    """Share of the sentences, above 0 and at most 1."""
     names: tuple[str, ...] = ()
-    """Of ``corpus.forms.variants.FORM_VARIANTS``; none: all of them."""
+    """Names of ``corpus.forms.variants.FORM_VARIANTS``; none: all of them."""
 
 
 class WrittenForms:

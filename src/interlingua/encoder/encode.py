@@ -1,4 +1,4 @@
-"""Encodes any number of texts, in memory that is bounded by a window of them.
+"""Encoding of any number of texts, in memory bounded by a window of them.
 
 Texts pass through three stages, a window at a time. A thread tokenizes the next window while this
 one is encoded. The rows of a window are sorted by length and cut into batches of a number of
@@ -61,7 +61,7 @@ WEIGHT_DTYPES: Mapping[str, torch.dtype] = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-"""Of weights as they are stored."""
+"""Dtypes of stored weights."""
 COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
     **WEIGHT_DTYPES,
     "tf32": torch.float32,
@@ -86,7 +86,7 @@ class EncodeReport:
 
     texts: int = 0
     tokens: int = 0
-    """Without those that were cut off."""
+    """Number of tokens, without those that were cut off."""
     max_tokens: int = 0
     """The encoder's limit."""
     cut_rows: array[int] = field(default_factory=lambda: array("q"))
@@ -195,7 +195,7 @@ def encode_texts(
     )
     # A generator has no length: what is done is shown without what is left.
     total = len(texts) if isinstance(texts, Sized) else None
-    # What is cut is scaled afterwards: a part of a vector of length 1 has another length.
+    # Cut vectors are scaled afterwards: a part of a vector of length 1 has another length.
     normalizes = normalize and not form.cuts
     with (
         progress_of(progress, total, "texts", "encoding") as counting,
@@ -271,7 +271,7 @@ def automatic_dtype_name(encoder: EncodingModel) -> Dtype:
     # Token vectors are looked up and averaged: there is no product to speed up.
     if isinstance(backbone, StaticBackbone):
         return "float32"
-    # "float32" stands before "tf32", which has the same dtype, and "auto" never rounds factors.
+    # "float32" precedes "tf32", which has the same dtype, and "auto" never rounds factors.
     names = (name for name, dtype in COMPUTE_DTYPES.items() if dtype == backbone.dtype)
     return cast(Dtype, next(names))
 
@@ -423,7 +423,7 @@ class _BatchRunner:
     def __exit__(self, *error: object) -> None:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
-            # What the workers set counts for threads that are made from now on: set it back.
+            # The workers' settings apply to threads that are made from now on: restore them.
             torch.set_num_threads(self.threads)
 
     def __call__(self, window: list[list[int]], batch_tokens: int, progress: Progress) -> _Vectors:

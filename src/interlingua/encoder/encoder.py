@@ -97,7 +97,7 @@ class Encoder(nn.Module):
     """Sentences to hold activations of at a time in training, see ``encoder/gradcache.py``; None =
     all."""
     shared_passes: SharedPasses | None = None
-    """Of the terms of a sum of methods, while its loss is computed; parts of
+    """Passes shared by the terms of a sum of methods, while its loss is computed; parts of
     ``gradcache_sentences`` share none."""
     compute_dtype: Dtype = "float32"
     """Default dtype of ``encode``; ``load`` sets it."""
@@ -123,12 +123,12 @@ class Encoder(nn.Module):
             post_pooling = PostPooling()
         self.post_pooling = post_pooling
         self.language_shift = language_shift
-        # Called for its check alone: it raises where the widths do not fit.
+        # Called only for its check: it raises if the widths do not fit.
         self.post_pooling.output_dim(self.hidden_size)
         self._snapshots = SnapshotCache()
         self.vocabulary = vocabulary
         self.settings = settings or EncodingSettings(max_tokens=backbone.config.max_tokens)
-        # Unknown and masked tokens stand for text, so that pooling counts them as content.
+        # Unknown and masked tokens represent text, so that pooling counts them as content.
         content = {vocabulary.special_tokens.get(role) for role in ("unk_token", "mask_token")}
         special = [
             i for i in vocabulary.special_ids if vocabulary.tokenizer.id_to_token(i) not in content
@@ -572,7 +572,7 @@ class Encoder(nn.Module):
             initialization: "torch" as EMS (embeddings N(0, 1)), or "bert" (N(0, 0.02)).
         """
         config = dataclasses.replace(config, pad_token_id=vocabulary.pad_id)
-        # Made without numbers, so that the generator is used by `initialize` alone.
+        # Made without numbers, so that only `initialize` uses the generator.
         with meta_device():
             backbone = Backbone(config)
         backbone.to_empty(device="cpu").initialize(initialization)
@@ -607,7 +607,7 @@ class Encoder(nn.Module):
             backbone = make_backbone(config)
         backbone.load_state_dict(weights, assign=True)
         backbone.requires_grad_(True)
-        # What stands after pooling is in files of its own, and must fit the width before it.
+        # Layers after pooling have their own files, and must fit the width before them.
         post_pooling = read_post_pooling(folder, config.hidden_size)
         _refuse_zeros({**backbone.state_dict(), **post_pooling.state_dict()}, folder)
         width = post_pooling.output_dim(config.hidden_size)
@@ -783,7 +783,7 @@ def choose_device(name: str | None = None) -> torch.device:
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:
-        # torch goes on with a list of all kinds of devices
+        # torch's message continues with a list of all kinds of devices
         reason = str(error).splitlines()[0][:100]
         raise ConfigError(
             f"device {name!r} can't be used ({reason}); there is always: cpu"

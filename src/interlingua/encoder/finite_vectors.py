@@ -1,4 +1,4 @@
-"""Refuse vectors with NaN or infinity, and warn of zeros, in the same words everywhere."""
+"""Checks of vectors: refusal of NaN and infinity, and a warning of zeros."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_finite(
         f"the encoder gave NaN or infinity for {name(int(np.argmin(finite)))}{count}; try --dtype"
         " float32, leave the text out, or give other vectors"
     )
-    # A caller that tries other settings tells this error from others by the attribute.
+    # A caller that tries other settings recognizes this error by the attribute.
     raised.vectors_not_finite = True
     raise raised
 

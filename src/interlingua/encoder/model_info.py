@@ -1,4 +1,4 @@
-"""What is known about an encoder of any kind: name, digest, and how it makes its vectors."""
+"""Information on an encoder of any kind: name, digest, and how it makes its vectors."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def describe_encoder(encoder: Any, *, name: str | None = None) -> ModelInfo:
     library = type(encoder).__module__
     dtype: str | None = None
     device: str | None = None
-    # The first weight stands for all of them.
+    # The first weight represents all of them.
     weight: torch.nn.Parameter | None = None
     if isinstance(encoder, torch.nn.Module):
         weight = next(iter(encoder.parameters()), None)

@@ -1,4 +1,4 @@
-"""From the hidden states of tokens to one vector per sentence, without padding."""
+"""Pooling of the hidden states of tokens to one vector per sentence, without padding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HiddenStates(NamedTuple):
         """Return the state of each sentence's first token."""
         if not len(self.states):
             return self._zeros()
-        # Empty sentences at the end begin behind the last token; what they get is blanked.
+        # Empty sentences at the end start after the last token; their result is blanked.
         first = self._bounds()[:-1].clamp(max=len(self.states) - 1)
         return self._blank_empty(self._wide()[first])
 

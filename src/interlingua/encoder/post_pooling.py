@@ -29,9 +29,9 @@ _FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
 }
 FEW_ROWS = 2
-"""So few vectors are multiplied by one thread where gradients are not recorded: torch takes several
-even for one vector, and these keep cores busy for a while afterwards, which encoding the next query
-needs. torch adds so few vectors in another order than more of them, too."""
+"""Largest number of vectors that one thread multiplies if gradients are not recorded: torch takes
+several even for one vector, and these keep cores busy for a while afterwards, which encoding the
+next query needs. torch adds so few vectors in another order than more of them, too."""
 
 
 class Dense(nn.Module):

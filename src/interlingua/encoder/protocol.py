@@ -1,4 +1,4 @@
-"""What embeds texts: the one interface between models and all that uses them."""
+"""The protocol of encoders: the one interface between models and all code that uses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions and passages: how an encoder wants each to be embedded."""
+"""Roles of texts: the prompts with which an encoder embeds questions and passages."""
 
 from __future__ import annotations
 

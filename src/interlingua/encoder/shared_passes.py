@@ -27,7 +27,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.runtime.devices import on_device
 
 Key = tuple[bool, tuple[int, ...]]
-"""Whether gradients are recorded, and a sentence's token ids."""
+"""Key of a pass: whether gradients are recorded, and a sentence's token ids."""
 
 
 class _Stored(NamedTuple):
@@ -113,7 +113,7 @@ def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]
 
     A slice per sentence would cost a gradient of the whole tensor for each of them.
     """
-    # Each tensor once, and where it begins when they stand one behind another.
+    # Each tensor once, and its offset when they are concatenated.
     sources = list({id(one.states): one.states for one in stored}.values())
     starts: dict[int, int] = {}
     total = 0
@@ -122,8 +122,8 @@ def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]
         total += len(source)
     begins = torch.tensor([starts[id(one.states)] + one.first for one in stored])
     counts = torch.tensor(lengths)
-    # Token j of the result, in a sentence with `before` tokens in front of it, is row
-    # begins + (j - before) of the joined tensors.
+    # Token j of the result, in a sentence with `before` tokens in front of it, is row offset + (j -
+    # before) of the joined tensors.
     before = torch.cumsum(counts, dim=0) - counts
     index = torch.repeat_interleave(begins - before, counts) + torch.arange(int(counts.sum()))
     return torch.cat(sources)[on_device(index, sources[0].device)]

@@ -42,7 +42,7 @@ class SnapshotCache:
         self.clear()
         frozen = freeze(backbone, dtype)
         if state is not None and not backbone.training:
-            # Holding the weights keeps their addresses from being given to other ones.
+            # Holding the weights prevents other ones from getting their addresses.
             self._kept = frozen, state, [weight.detach() for weight in backbone.parameters()]
         return frozen
 

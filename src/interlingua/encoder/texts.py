@@ -1,4 +1,4 @@
-"""What may be embedded: an iterable of texts.
+"""Checks of the texts to embed: an iterable of strings.
 
 A missing value, bytes or a whole table raises an error that names the row.
 """
@@ -112,7 +112,7 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
 
 def _described(value: Any) -> str:
     """Describe a value that is not a text, and the remedy."""
-    # None, NaN, which alone differs from itself, or pandas.NA.
+    # None, NaN, the only value that differs from itself, or pandas.NA.
     is_missing = (
         value is None
         or (isinstance(value, float) and value != value)

@@ -2,9 +2,9 @@
 
 float32 takes 4 bytes an element. int8 takes one: the range of each dimension, measured once on many
 vectors, is divided into 255 equal steps, and an element is the number of steps above the range's
-lower end, minus 128. Bits keep the sign alone, eight dimensions in a byte. Rounding and bit order
-are those of ``quantize_embeddings`` in sentence-transformers 6.2: given the same vectors and ranges
-both give the same bytes, so an index may be filled by either.
+lower end, minus 128. Bits keep only the sign, eight dimensions in a byte. Rounding and bit order
+are those of ``quantize_embeddings`` in sentence-transformers 6.2: from the same vectors and ranges
+both make the same bytes, so an index may be filled by either.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""How good an encoder is: tasks over local folders, results with their provenance, tables."""
+"""Evaluation of encoders: tasks over local folders, results with their provenance, tables."""

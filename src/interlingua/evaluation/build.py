@@ -131,7 +131,7 @@ def _build(
         unknown = [key for key in options_of[group] if key not in fields]
         if unknown:
             raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
-    # what is set for the task alone goes before what is set for its group
+    # options of the task override options of its group
     for_all = {key: value for group in groups for key, value in options_of[group].items()}
     own = {key: value for key, value in for_all.items() if key in known}
     own |= options_of.get(label, {})
@@ -210,7 +210,7 @@ def _of_its_own(task: Any, data: Path) -> tuple[Task | None, dict[str, LanguageA
             break
         except LanguageAbsentError as error:
             left = [item for item in task.languages if item != error.item]
-            # what is absent is a pair, or stands in another option: dropping a language can't help
+            # the absent item is a pair, or in another option: dropping a language can't help
             if len(left) == len(task.languages):
                 break
             absent[error.item] = error

@@ -1,4 +1,4 @@
-"""Embeds each text once: vectors are kept in a file, so memory does not grow with the data.
+"""A cache that embeds each text once: vectors are kept in a file, so memory does not grow.
 
 The file is kept until a suite that was stopped is run again, or in a cache for all further runs of
 the same model.
@@ -61,8 +61,8 @@ class CachedEncoder:
         batch_tokens: token budget of a batch.
         role_prompts: put before questions and passages instead of the model's own prompts for
             these.
-        unfinished: the file of the vectors during the block, kept if an exception ends it; a
-            block with the same file begins with what is in it. A temporary file if none.
+        unfinished: the file of the vectors during the block, kept if an exception ends it; a block
+            with the same file starts with its content. A temporary file if none.
         kept: a folder for vectors that stay however the block ends, see ``VectorFiles``; instead of
             ``unfinished``.
         budget: when to stop embedding.
@@ -204,7 +204,7 @@ class CachedEncoder:
         pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
         keys = [_key(conditions, text, title) for text, title in pairs]
         rows = self._store.find(keys)
-        # by key, so that a text that stands there twice is embedded once
+        # by key, so that a text that occurs twice is embedded once
         new = {
             key: pair for key, pair, row in zip(keys, pairs, rows.tolist(), strict=True) if row < 0
         }
@@ -272,7 +272,8 @@ class CachedEncoder:
         check_vectors(vectors, [text for text, _ in pairs], self._store.dim)
         is_cut: Bool[ndarray, " n"] = np.zeros(len(pairs), dtype=bool)
         if self.report is not None:
-            # the report goes on over all portions: its rows count from the first text ever embedded
+            # the report continues over all portions: its rows count from the first text ever
+            # embedded
             is_cut[[row - texts_before for row in self.report.cut_rows[cuts_before:]]] = True
         self._store.append(keys, vectors, is_cut)
 

@@ -1,6 +1,6 @@
-"""The rows of digests, in arrays of 24 bytes a key; a dictionary takes some 200.
+"""An index from digests to rows, in arrays of 24 bytes a key; a dictionary takes some 200.
 
-Keys stand sorted in 256 buckets, by their first byte, which spreads digests evenly. A lookup is a
+Keys are sorted in 256 buckets, by their first byte, which spreads digests evenly. A lookup is a
 binary search in one bucket. New keys wait in a dictionary of bounded size. When it is full, its
 keys are merged into the buckets, one bucket at a time, so that a merge copies a 256th of the keys
 at once and needs no second copy of all.
@@ -88,7 +88,7 @@ def _by_bucket(
 ) -> Iterator[tuple[int, Int64[ndarray, " m"]]]:
     """Yield each bucket that some keys belong to, and the indices of these keys, sorted by key."""
     first_bytes = keys.view(np.uint8).reshape(-1, KEY_BYTES)[order, 0]
-    # in sorted order the keys of a bucket stand together, between two edges
+    # in sorted order the keys of a bucket are consecutive, between two edges
     edges = np.searchsorted(first_bytes, np.arange(_BUCKETS + 1))
     for bucket in np.flatnonzero(np.diff(edges)).tolist():
         yield bucket, order[edges[bucket] : edges[bucket + 1]]

@@ -20,7 +20,7 @@ from interlingua.evaluation.tasks.similarity.sts import STS17, Sick, STS12to16, 
 from interlingua.evaluation.tasks.translation.bucc import BuccMTEB
 
 ColumnValues = dict[str, Any]
-"""Of one subset: column -> values."""
+"""Values of one subset: column -> values."""
 CLONES = "mteb"
 """The folder of local clones of mteb's data sets, each under the last part of its name on the
 hub."""
@@ -148,7 +148,7 @@ def _bucc_subsets(folder: Path) -> dict[str, ColumnValues]:
     subsets = {}
     for key in task.parts(folder):
         read = task.read(key, folder).data
-        # one query for each gold pair, so a source of two pairs stands there twice
+        # one query for each gold pair, so a source of two pairs occurs twice
         queries = [read.source.texts[row] for row, _ in read.gold]
         subsets[key] = {"sentence1": queries, "sentence2": read.target.texts, "gold": read.gold}
     return subsets

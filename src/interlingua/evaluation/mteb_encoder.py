@@ -1,4 +1,4 @@
-"""An encoder as mteb wants one."""
+"""An adapter of our encoders to mteb's interface."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from interlingua.evaluation.data.folders import content_sha256
 from interlingua.runtime.progress import SILENT, Progress
 
 _ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
-"""What mteb calls the roles of texts in a search."""
+"""mteb's names of the roles of texts in a search."""
 
 
 class MTEBEncoder:

@@ -50,8 +50,8 @@ class ParallelTexts(NamedTuple):
 
     Attributes:
         folder: of the files.
-        lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` where the region tells two files
-            apart.
+        lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` if the region distinguishes two
+            files.
         sha256: of languages and lines.
         revision: the published revision they were recognized as.
     """
@@ -92,7 +92,7 @@ def language_files(folder: Path) -> dict[str, Path]:
     if ntrex := ntrex_language_files(folder):
         return ntrex
     files = max(aligned_files(folder), find_named_files(folder), key=len)
-    # one file alone is not parallel text, so other ways of naming are tried
+    # a single file is not parallel text, so other ways of naming are tried
     if len(files) < 2:
         files = suffixed_files(folder) or find_named_files(folder, tables=True) or files
     return one_each((full_code(spelled), path) for spelled, path in files.items())
@@ -184,7 +184,8 @@ def unit_vectors(
     for number, (code, lines) in enumerate(texts.lines.items()):
         vectors = normalize_rows(encoder.encode(lines, language=parse(code).language.code))
         if table is None:
-            # created with the first vectors, which tell the width; the map outlives the closed file
+            # created with the first vectors, which determine the width; the map outlives the closed
+            # file
             with tempfile.TemporaryFile(prefix="interlingua-") as file:
                 # else a full disk ends the process with a bus error, without a word
                 if hasattr(os, "posix_fallocate"):

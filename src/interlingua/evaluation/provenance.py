@@ -1,4 +1,4 @@
-"""What a number depends on besides the task: model, settings, versions, machine."""
+"""Provenance of a number besides the task: model, settings, versions, machine."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from interlingua.storage.locks import exclusive
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 T = TypeVar("T")
 TABLE_SUFFIX = ".jsonl"
-"""Of tables of results."""
+"""Suffix of tables of results."""
 ANALYSIS_KEY = "analysis"
 """Key that an analysis has and a result has not."""
 OWN = "interlingua"  # the key of what mteb's layout has no place for
@@ -299,7 +299,7 @@ def _write_mteb(result: TaskResult, path: Path, folder: Path) -> None:
     target = folder / "mteb" / path.relative_to(folder).parent
     model: Any = result.provenance["model"]
     found = result.mteb["result"]
-    # the folder's name and not the model's revision alone: it carries a digest of the settings
+    # the folder's name and not only the model's revision: it carries a digest of the settings
     meta = {**result.mteb["model_meta"], "name": model["name"], "revision": target.name}
     for name, content in ((found["task_name"], found), ("model_meta", meta)):
         with atomic_write(target / f"{name}.json") as file:
@@ -322,7 +322,7 @@ def _from_json(content: dict[str, Any], path: Path | None) -> TaskResult:
     fields = _LATER_FIELDS | {
         name: own[name] for name in _OWN_FIELDS if name not in _LATER_FIELDS or name in own
     }
-    # JSON has lists alone, where a result holds tuples
+    # JSON only has lists, where a result holds tuples
     for name in ("changed", "notes", "shown", "lower_is_better"):
         fields[name] = tuple(fields[name])
     fields["members"] = {
@@ -394,7 +394,7 @@ def _read_items(path: Path | None) -> dict[str, Items]:
 
 
 def _subset(entry: dict[str, Any], *, keep_main_score: bool) -> SubsetScores:
-    # one code alone where both sides are of one language, as in mteb
+    # a single code if both sides are of one language, as in mteb
     source, *others = (code.replace("-", "_") for code in entry["languages"])
     target = others[0] if others else source
     numbers = {name: value for name, value in entry.items() if isinstance(value, int | float)}

@@ -1,7 +1,7 @@
-"""Is the encoder read as it was trained? Pooling, prompt and scale, tried on a small probe.
+"""Checks of pooling, prompt and scale on a small probe: is the encoder read as it was trained?
 
 The probe is a file of sentences with their translations and paraphrases. An encoder that is read
-with the wrong pooling, or without its prompt, finds fewer of them. A warning is given only where
+with the wrong pooling, or without its prompt, finds fewer of them. A warning is issued only if
 another way of reading is better by a margin that chance does not explain (a sign test on the
 searches in which the two differ).
 """
@@ -33,7 +33,7 @@ COMMON_PROMPT = "query: "
 MOST_COSINE = 0.9
 """Unrelated sentences above this leave thresholds no room."""
 _LEAST_GAIN = 0.05
-"""How much more of the probe, as a fraction, another reading must retrieve to be better ..."""
+"""Gain, as a fraction of the probe, with which another reading counts as better ..."""
 LEAST_DEVIATIONS = 3.0
 """... and how many standard deviations of the items on which the two differ."""
 UNEQUAL_LENGTHS = 0.01
@@ -109,7 +109,7 @@ def probe() -> tuple[tuple[str, tuple[str, ...]], ...]:
     """
     file = importlib.resources.files("interlingua") / "data" / "probe.tsv"
     text = file.read_text(encoding="utf-8")
-    # the first line of the file names the languages, so each column begins with its own
+    # the first line of the file names the languages, so each column starts with its own
     columns = zip(*(line.split("\t") for line in text.splitlines()), strict=True)
     return tuple((language, tuple(sentences)) for language, *sentences in columns)
 
@@ -127,7 +127,7 @@ def cut_note(texts: int, cut: int | None, max_tokens: int | None) -> list[str]:
 def _embedded(encoder: TextEncoder, prompt: str | None) -> ProbeVectors:
     own = getattr(encoder, "encoder", encoder)
     options: dict[str, Any] = {"prompt": prompt}
-    # an encoder that is given a report does not warn of cut texts itself
+    # an encoder that receives a report does not warn of cut texts itself
     if isinstance(own, Encoder):
         options["report"] = EncodeReport()
     columns = []

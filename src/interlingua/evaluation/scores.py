@@ -1,4 +1,4 @@
-"""What a task finds: scores by language pair and by group, and what they were computed from."""
+"""The findings of a task: scores by language pair and by group, and their data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is one encoder better than another, or only by chance on these items? Paired bootstrap.
+"""Paired bootstrap: whether one encoder is better than another beyond chance.
 
 Both encoders were measured on the same items. A resample draws as many of them, with replacement,
 and scores both encoders on what was drawn. The differences in 2,000 such resamples show how far

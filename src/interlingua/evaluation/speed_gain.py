@@ -1,4 +1,4 @@
-"""What a faster encoder gains and costs: texts a second, and translations no longer found."""
+"""Gain and cost of a faster encoder: texts a second, and translations no longer found."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Against:
     """A fast encoder compared with a slow one on the same texts."""
 
     found: dict[str, Found]
-    """By language pair, ``deu-eng``."""
+    """Findings by language pair, ``deu-eng``."""
     texts: int
     slow_seconds: float
     """Processor time for the texts, all threads together."""
     fast_seconds: float
-    """Of the other results."""
+    """Seconds of the fast encoder, from the other results."""
 
     @property
     def speed(self) -> float:
@@ -113,7 +113,7 @@ def against(
         codes = [full_code(code) for code in (file.source_language, file.target_language)]
         slow_share, seconds = _find_translations(slow, sentences, codes, prompt)
         slow_seconds += seconds
-        # the prompt is the slow one's alone
+        # the prompt is only the slow one's
         fast_share, seconds = _find_translations(fast, sentences, codes, None)
         fast_seconds += seconds
         texts += 2 * pairs

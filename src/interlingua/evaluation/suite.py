@@ -1,4 +1,4 @@
-"""Runs tasks over one encoder; each text is embedded once.
+"""Runs of several tasks over one encoder; each text is embedded once.
 
 Within a budget a task is scored whole if possible, else on the parts for which all texts were
 embedded in time.
@@ -71,8 +71,8 @@ def evaluate_suite(
         suite: see ``build_tasks``.
         data: a data set's folder, or one that holds several under their usual names; default:
             ``$INTERLINGUA_DATA``.
-        languages: languages in any code or name, or a task's groups; for the tasks given by name.
-        compare: ``index``, or ``text`` to forgive duplicates; for the tasks given by name.
+        languages: languages in any code or name, or a task's groups; for the tasks that are named.
+        compare: ``index``, or ``text`` to forgive duplicates; for the tasks that are named.
         prompt: put before every text, or the name of one of the model's own prompts; its default
             prompt if none.
         role_prompts: put before questions and passages instead of the model's own prompts for
@@ -195,7 +195,7 @@ def _recorded(
     # pop: it is shown once, and no part of the record
     if sanity and (late := sanity.pop(_LATE, None)):
         log.warning("%s", late)
-    # counts begin anew with each task, so they are taken before the next one starts
+    # counts restart with each task, so they are taken before the next one starts
     counts: dict[str, Any] = cached.counts()
     measured = {
         **counts,
@@ -280,7 +280,7 @@ def evaluate_within(
     A task with a method ``parts(data)``, which lists the possible values of its ``languages``, is
     scored on the parts that were embedded in time. Groups carry the count of their members, and a
     note names the missing parts. A task without that method is left out, and so is one that would
-    begin after the time is over. Embedded parts are found by scoring each part. A task with slow
+    start after the time is over. Embedded parts are found by scoring each part. A task with slow
     scoring, or with scores over several parts, has a method ``embed(encoder, data)`` for that
     instead.
 

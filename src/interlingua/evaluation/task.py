@@ -1,12 +1,12 @@
-"""A task is an evaluation protocol.
+"""The base classes of tasks: evaluation protocols over a folder of data.
 
 The base class here does what all of them need, so that each reads like its paper.
 
 ``Task.evaluate`` finds the data set's folder, has its units scored one after the other, and makes
-one result of their scores: means over groups of languages, digests of the data, the name under
-which the result stands, options and time. A task states three things: where its data lie
-(``folders`` and ``reader``), what is scored on its own (``units``), and how (``score``). One that
-scores all of its data together, such as a pool of all languages, replaces ``run`` instead.
+one result of their scores: means over groups of languages, digests of the data, the result's name,
+options and time. A task states three things: where its data lie (``folders`` and ``reader``), what
+is scored on its own (``units``), and how (``score``). One that scores all of its data together,
+such as a pool of all languages, replaces ``run`` instead.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class Task(CheckedSettings, abc.ABC):
             found.revision = recognize(self.published, found.digests)
         # published data with more scored on top are another test set
         revision = None if found.added else found.revision
-        # after the revision is known, as groups of papers are of their own data alone
+        # after the revision is known, as groups of papers exist only for their own data
         members = self.members(found)
         return TaskResult(
             task=self.result_name(found),
@@ -224,7 +224,7 @@ class Task(CheckedSettings, abc.ABC):
             **options(self),
         )
 
-    # What a task states
+    # Attributes and methods that a task states
 
     def files(self, folder: Path) -> Any:
         """Return the files that ``reader`` finds in a folder, by key; nothing in another layout."""
@@ -248,7 +248,7 @@ class Task(CheckedSettings, abc.ABC):
         """
         return self.score_units(encoder, folder, list(self.units(folder)), progress)
 
-    # What a task may change
+    # Methods that a task may override
 
     def is_protocol(self, found: Findings) -> bool:
         """Return whether these are the protocol's own data; its plain name is only for these."""
@@ -296,7 +296,7 @@ class Task(CheckedSettings, abc.ABC):
         """Compute the scores of a group."""
         return mean_scores(subsets)
 
-    # What tasks use
+    # Methods that tasks call
 
     def find(self, data: Path) -> Path:
         """Return the data set's folder: ``data`` itself, or one of its usual names below it.
@@ -383,7 +383,7 @@ class StreamedTask(LanguageTask):
     """A protocol on large data: each unit is read just before it is scored, to save memory."""
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``; the total assumes that remaining units are as long as those seen."""
+        """Run the protocol; estimate the total from the mean length of the units that were read."""
         found = Findings(folder=folder)
         count = len(self.parts(folder))
         done = 0
@@ -422,7 +422,7 @@ def _choices(kind: type[Task]) -> dict[str, tuple[str, ...]]:
     for base in reversed(kind.__mro__):
         try:
             hints: dict[str, Any] = inspect.get_annotations(base, eval_str=True)
-        # names that a module imports for type checkers alone
+        # names that a module imports only for type checkers
         except (NameError, AttributeError, TypeError):
             continue
         for name, hint in hints.items():

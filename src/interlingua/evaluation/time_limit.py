@@ -1,4 +1,4 @@
-"""A limit to the time of a suite: what no longer fits is left out, and named."""
+"""A limit on the time of a suite: tasks that no longer fit are left out, and named."""
 
 from __future__ import annotations
 

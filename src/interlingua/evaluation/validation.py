@@ -83,7 +83,7 @@ def validation_evaluator(
         # it reads pairs and has no vectors
         if isinstance(encoder, PairScorer):
             return {}
-        # a cache for this step alone, since the next one has other weights
+        # a cache only for this step, since the next one has other weights
         with CachedEncoder(encoder, prompt=prompt) as cached:
             scores = np.array([_both_ways(cached, *pair) for pair in pairs])
         if cached.report and cached.report.cut_rows and not is_reported:

@@ -1,4 +1,4 @@
-"""Vectors by key in files that runs share, so that a stopped run can go on.
+"""Vectors by key in files that runs share, so that an interrupted run can resume.
 
 A file is a header and records of one size, each a key, a mark with a checksum, and a vector. It is
 only ever appended to. A process that is killed leaves whole records and at most one broken one at
@@ -192,7 +192,7 @@ class VectorFile:
     def append(
         self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]
     ) -> None:
-        """See ``VectorFiles.append``."""
+        """Append vectors of the same width as before, each with a mark chosen by the caller."""
         if not self.dim:
             self._start(vectors.shape[1])
         records = np.empty(len(keys), self._record())
@@ -209,14 +209,14 @@ class VectorFile:
         self._marks += np.asarray(marks, dtype=np.uint8).tobytes()
 
     def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
-        """See ``VectorFiles.find``."""
+        """Return the row of each key, or -1 if it is missing."""
         return self._index.find(keys)
 
     def vectors(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
-        """See ``VectorFiles.vectors``."""
+        """Return the vectors of rows, and check their checksums."""
         if not len(rows):
             return np.zeros((0, self.dim), np.float32)
-        # rows that stand one after the other, as a collection's do, need no copy to be picked
+        # consecutive rows, such as a collection's, need no copy to be picked
         is_run = bool(np.all(np.diff(rows) == 1))
         chosen = slice(rows[0], rows[-1] + 1) if is_run else rows
         records = self._records(self.count)[chosen]
@@ -230,7 +230,7 @@ class VectorFile:
         return found
 
     def marked(self, rows: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """See ``VectorFiles.marked``."""
+        """Return the mark of each row."""
         return np.asarray(np.frombuffer(self._marks, dtype=bool)[rows])
 
     def remove(self) -> None:

@@ -99,7 +99,7 @@ def contrast_with_bank(
     negatives = bank
     if excluded is not None:
         negatives = bank.masked_fill(excluded, -torch.inf)
-    # The positive stands in the first column.
+    # The positive is in the first column.
     logits = torch.cat([positives[:, None], negatives], dim=1) / temperature
     return F.cross_entropy(logits, torch.zeros(len(logits), dtype=torch.long, device=logits.device))
 

@@ -220,7 +220,7 @@ def semantic_contrastive(
     # A sentence is not its own candidate.
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
     if excluded is not None:
-        # A pair of pairs stands in four places: each of their two sentences with each other one.
+        # A pair of pairs occurs in four places: each of their two sentences with each other one.
         repeated = _without_diagonal(excluded, logits.device).repeat(2, 2)
         logits = logits.masked_fill(repeated, -torch.inf)
     # Row i of the first half belongs to column i + B, and the other way round.
@@ -467,7 +467,7 @@ def _some_logits(
 ) -> Float[Tensor, "r n"]:
     """Compute some rows of x y', reduced at the positives and -inf where excluded."""
     logits = x[rows] @ y.T
-    # Row r of the block is row ``rows.start`` + r of the whole, and its positive stands there.
+    # Row r of the block is row ``rows.start`` + r of the whole, and its positive is there.
     logits.diagonal(rows.start).sub_(reduction)
     if excluded is not None:
         # a copy, as the block would otherwise be written to in the caller's mask

@@ -1,4 +1,4 @@
-"""Learning to embed as another encoder does."""
+"""Losses that train an encoder to embed like another one."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _observed(
     # before the logits are overwritten in the next line
     expected = torch.where(inside, logits.gather(1, place[:, None])[:, 0], expected)
     sum_of_these = logits.sub_(largest[:, None]).exp_().sum(dim=1)
-    # What was summed before is relative to the largest before; in the first tile that is 0 e^-inf.
+    # The previous sum is relative to the previous largest; in the first tile that is 0 e^-inf.
     total = sum_so_far * (largest_so_far - largest).exp() + sum_of_these
     return largest, total, expected
 
@@ -212,7 +212,7 @@ def _slopes(
         sums = _by_rows("slopes_of", product, bias, rows, sums=True)
         return slopes, sums
     if switch.is_on:
-        # Two passes, each over the products alone. One would write all slopes in float32 for their
+        # Two passes, each only over the products. One would write all slopes in float32 for their
         # sums, and read them again.
         slopes, sums = (
             _slopes_of(product, bias, targets, log_normalizer, upstream, summed=summed)

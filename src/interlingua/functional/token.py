@@ -1,6 +1,6 @@
 """Token-level objectives: a sentence embedding has to predict the tokens of the translation.
 
-The target is how often each token stands in the translation, a distribution over the vocabulary
+The target is how often each token occurs in the translation, a distribution over the vocabulary
 that is 0 almost everywhere, so it is kept as a list of (sentence, token, weight). The prediction is
 dense. The divergence of the two needs the logits at the listed tokens only, and the normalizer.
 """
@@ -74,7 +74,7 @@ def token_targets(
     batch = len(cu_seqlens) - 1
     sentences = torch.arange(batch, device=input_ids.device)
     lengths = cu_seqlens.long().diff()
-    # With its size given, a GPU need not wait for the lengths.
+    # With a known size, a GPU need not wait for the lengths.
     rows = torch.repeat_interleave(sentences, lengths, output_size=len(input_ids))
     if extra_ids is not None:
         rows = torch.cat([rows, sentences])
@@ -82,7 +82,7 @@ def token_targets(
         lengths = lengths + 1
     counts = _counts_within(rows, input_ids).to(dtype)  # N_w of each token
     share = lengths.to(dtype).reciprocal()[rows]  # 1 / |S|
-    # A token that stands N_w times has N_w entries, of which the weights add up to p(w).
+    # A token that occurs N_w times has N_w entries, of which the weights add up to p(w).
     if kind == "paper":
         p = counts * share
         weights = share
@@ -180,8 +180,8 @@ def _counts_within(rows: Int64[Tensor, " t"], ids: Int64[Tensor, " t"]) -> Int64
     """
     if not len(ids):  # of nothing there is no largest
         return torch.zeros_like(ids)
-    # One number for each (row, id); in their sorted order, equal ones stand together, and the
-    # places of their first and behind their last are as far apart as there are of them.
+    # One number for each (row, id); in their sorted order, equal ones are adjacent, and the places
+    # of their first and behind their last are as far apart as there are of them.
     keys = rows * (ids.max() + 1) + ids
     order = keys.sort().values
     return torch.searchsorted(order, keys, right=True) - torch.searchsorted(order, keys)

@@ -1,8 +1,8 @@
 """Regularizers that spread embeddings over the sphere.
 
-An alignment loss alone has its minimum where all embeddings are equal. A regularizer of this kind
-prevents that: it pushes each embedding away from its nearest neighbor, in place of a contrast with
-all others.
+An alignment loss without a regularizer has its minimum where all embeddings are equal. A
+regularizer of this kind prevents that: it pushes each embedding away from its nearest neighbor, in
+place of a contrast with all others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
     """
     if len(x) < 2:
         raise ValueError(f"KoLeo needs at least 2 embeddings, got {len(x)}")
-    # Without autocast: half precision can't tell near neighbors apart.
+    # Without autocast: half precision can't distinguish near neighbors.
     with torch.autocast(x.device.type, enabled=False):
         x = widen(x)
         if normalize:

@@ -49,7 +49,7 @@ class AnchorConfig(CheckedSettings):
 
     teachers: tuple[PathText, ...] = ()
     """Folders, hub ids, or ready vectors (``NAME.npy`` next to ``NAME.txt``); default: the encoder
-    as it begins."""
+    before training."""
     teacher_prompts: tuple[str, ...] = ()
     """Text in front of what each teacher reads, in their order; default: none."""
     pivot: str = "eng_Latn"
@@ -77,7 +77,7 @@ class AnchorConfig(CheckedSettings):
     """Negatives of the same side: the batch's other sentences, as the student embeds them, of the
     language or all."""
     hard_kinds: tuple[str, ...] = ("number", "entity", "negation", "antonym", "word_order")
-    """What is altered in the hard negatives."""
+    """Kinds of alterations in the hard negatives."""
     hard_count: Annotated[int, Between(1, MANY)] = 2
     """Hard negatives of an original, at most."""
     mse_weight: Weight = 1.0
@@ -191,7 +191,7 @@ class Anchor(Objective):
             self.matryoshka, partial(self.contrasts, negatives), s, z, negatives.vectors
         )
         if read.owners is not None:
-            # The last side is the originals, e; before it stand the translations, if they are read.
+            # The last side is the originals, e; the translations precede it, if they are read.
             split = partial(self.split, read.owners)
             terms["hard"] = self.nested(split, hard, students[-1], read.anchors, *students[:-1])
         return self.weighted(**terms)

@@ -1,11 +1,11 @@
 """Calibrated similarity for multilingual sentence embedding (Ham and Kim 2021): its stage 2.
 
 Stage 1 has taught one encoder to judge the similarity of English sentences (``nli`` and ``sts``).
-Student and teacher both begin as that encoder. The student reads the other language and learns to
-reproduce the teacher's embedding of the English translation, Eq. (1). The teacher is never trained
-by gradients: after each step it moves a little towards the student, Eq. (2), as in BYOL. If it
-moves too fast, both drift together and lose what stage 1 has taught. If it does not move, the
-student is held to a space that was made for English alone (Table 4 measures both).
+Student and teacher are both initialized with that encoder. The student reads the other language and
+learns to reproduce the teacher's embedding of the English translation, Eq. (1). The teacher is
+never trained by gradients: after each step it moves a little towards the student, Eq. (2), as in
+BYOL. If it moves too fast, both drift together and lose what stage 1 has taught. If it does not
+move, the student is held to a space that was made only for English (Table 4 measures both).
 """
 
 from __future__ import annotations

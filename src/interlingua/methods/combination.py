@@ -86,8 +86,8 @@ class CombinationConfig(CheckedSettings):
     """The methods to add up."""
 
     terms: dict[str, Any] = field(default_factory=dict)
-    """By a label of your own: ``method``, ``weight`` (default 1) and that method's options, in a
-    table ``[method.terms.LABEL]``."""
+    """Terms by label: ``method``, ``weight`` (default 1) and that method's options, each in a table
+    ``[method.terms.LABEL]``."""
     share_passes: bool = True
     """A sentence that several terms read is encoded once. They then see the same dropout; false:
     each its own."""
@@ -98,7 +98,7 @@ class CombinationConfig(CheckedSettings):
                 "terms is empty; give at least one table [method.terms.LABEL] with a method"
             )
         terms = self.resolved()
-        # Paths are kept absolute: config.toml lies in the run's folder and must mean the same.
+        # Paths are kept absolute: config.toml is stored in the run's folder and must mean the same.
         absolute = {
             label: with_absolute_values(table, terms[label]) for label, table in self.terms.items()
         }
@@ -222,7 +222,7 @@ class Combination(Objective):
     def weight_of(self, term: str) -> tuple[str, float] | None:
         """Return the option that weighs a term: its method's, if it has one, or its label's."""
         methods = self.parts_by_label()
-        # The longest label first: one may begin with another.
+        # The longest label first: one may be a prefix of another.
         for label in sorted(methods, key=len, reverse=True):
             if term == label:
                 return f"method.terms.{label}.weight", self.weights[label]

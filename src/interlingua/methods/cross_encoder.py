@@ -27,12 +27,13 @@ from interlingua.storage.files import PathLike
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CrossEncoderConfig(CheckedSettings):
-    """How pairs are read and scored."""
+    """Options of how pairs are read and scored."""
 
     both_orders: bool = True
     """Train on (a, b) and on (b, a), as the authors' example does."""
     pooling: PairPooling = "cls"
-    """What the head sees of the joined sequence: the first token's state, or the mean of all."""
+    """Input of the head: the state of the joined sequence's first token, or the mean of all
+    states."""
     head_dropout: Dropout = 0.1
     """Probability of zeroing an element of the head's input, twice."""
 

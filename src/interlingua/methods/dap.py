@@ -1,7 +1,7 @@
 """DAP: dual-alignment pre-training, by sentences and by tokens (Li et al. 2023).
 
 Translation ranking (TR) aligns sentences: the vector of x has to find that of its translation y,
-Eq. (5). Representation translation learning (RTL) aligns tokens: a small head is given the token
+Eq. (5). Representation translation learning (RTL) aligns tokens: a small head receives the token
 states of x and one mask for each token of y, Eq. (4), and has to predict the tokens of y, Eq. (6).
 So the states of a sentence must hold what its translation says. Only the encoder is exported.
 """
@@ -54,11 +54,11 @@ class DAPConfig(CheckedSettings):
     projection: bool = True
     """Rank a tanh layer over the embeddings, which is not exported, as the released code does."""
     negatives: Literal["processes", "micro_batch"] = "processes"
-    """Where the ranking's negatives come from: all processes' micro-batches, or a process's own."""
+    """Source of the ranking's negatives: all processes' micro-batches, or a process's own."""
     pivot: str = "eng_Latn"
     """The language of the sentences to reconstruct; each pair has a side in it."""
     direction: Literal["to_pivot", "from_pivot", "both"] = "to_pivot"
-    """Which way is translated (Table 5); both: one half of the pairs each way."""
+    """Direction of translation (Table 5); both: half of the pairs in each direction."""
     head_layers: Layers = 2
     """K, layers of the head; not more than the encoder has."""
     reconstruct: Share = 1.0
@@ -86,7 +86,7 @@ class PredictedSide(NamedTuple):
     predicted: range
     """Rows of the sentences in [x; y]."""
     arrangement: TranslationArrangement
-    """Of both in the head, and the tokens to be predicted."""
+    """Arrangement of both in the head, and the tokens to be predicted."""
     tag_rows: Int64[Tensor, " n"] | None
     """Rows of the tags of the sentences' languages; None = they are in the pivot."""
 
@@ -136,7 +136,7 @@ class DAP(Objective):
                 mask_id=encoder.vocabulary.mask_id,  # raises where the vocabulary has none
                 skip=encoder.vocabulary.opening_tokens,
             )
-        # The paper predicts English alone; any other target has to be named to the head.
+        # The paper predicts only English; the head needs the name of any other target.
         self.tags: LanguageTags | None = None
         if config.rtl_weight and config.direction != "to_pivot":
             named = config.languages or sorted(encoder.vocabulary.language_tags)

@@ -2,7 +2,7 @@
 
 The encoder embeds both sentences of a pair, Eq. (1), and two objectives train it together, Eq.
 (12). Cross-lingual token-level reconstruction (XTR): from the vector of one sentence and a tag of
-the other language a head predicts how often each token stands in the translation, as one
+the other language a head predicts how often each token occurs in the translation, as one
 distribution over the vocabulary without any order, Eq. (2)-(7). Sentence-level contrast: the
 projected vectors of translations find each other in the batch, Eq. (8)-(11). No decoder and no
 pretrained model is needed.
@@ -81,10 +81,10 @@ class EMSConfig(CheckedSettings):
     """Targets of the released code: 1/|S| once for each distinct token, where Eq. (7) counts
     repetitions."""
     code_masking: bool = False
-    """As the released code, replace one token of one side by <MASK>, for the encoder and in the
+    """Like the released code, replace one token of one side by <MASK>, for the encoder and in the
     targets."""
     negatives: Literal["micro_batch", "processes"] = "micro_batch"
-    """Where negatives come from: a process's own micro-batch as in the paper, or those of all
+    """Source of negatives: a process's own micro-batch as in the paper, or those of all
     processes."""
     exclude_repeats: bool = False
     """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
@@ -126,11 +126,11 @@ class EMSInputs(NamedTuple):
     read: TokenBatch
     """[a; b], with a token of each hidden where the config asks for it."""
     targets: TokenTargets | None
-    """Of [b; a], the translations of the sentences read; None = they are not predicted."""
+    """Targets [b; a], the translations of the sentences read; None = not predicted."""
     tag_rows: Int64[Tensor, " 2*b"] | None
     """Rows of the translations' tags, where the head has tags."""
     meanings: Meanings | None
-    """Of the pairs, where those that say the same are not contrasted."""
+    """Meanings of the pairs, if pairs of equal meaning are not contrasted."""
 
 
 class EMS(Objective):
@@ -175,7 +175,7 @@ class EMS(Objective):
 
     @property
     def hides_tokens(self) -> bool:
-        """Whether tokens are hidden from the encoder."""
+        """True if tokens are hidden from the encoder."""
         return self.config.generative == "ugt" or self.config.code_masking
 
     def forward(self, batch: ParallelBatch) -> LossOutput:

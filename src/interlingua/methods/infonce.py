@@ -34,17 +34,17 @@ class InfoNCEConfig(CheckedSettings):
     """The contrastive loss of embeddings on the sphere."""
 
     positives: Literal["translation", "dropout"] = "translation"
-    """What a sentence has to find: its translation, in parallel data, or itself through other
+    """The positive of a sentence: its translation, in parallel data, or itself through other
     dropout, in monolingual data as mSimCSE does."""
     temperature: Temperature = 0.05
     """Divides the cosines."""
     direction: Literal["both", "forward", "all"] = "both"
-    """What ranks what: each side the other, averaged; the first the second, as in SimCSE; or each
-    of the 2B sentences the other 2B - 1, those of its own side too (NT-Xent)."""
+    """Direction of the ranking: each side the other, averaged; the first the second, as in SimCSE;
+    or each of the 2B sentences the other 2B - 1, those of its own side too (NT-Xent)."""
     projection: bool = False
     """Contrast a tanh layer over the embeddings, which is not exported, as in SimCSE's training."""
     negatives: Literal["processes", "micro_batch"] = "processes"
-    """Where negatives come from: all processes' micro-batches, or a process's own."""
+    """Source of negatives: all processes' micro-batches, or a process's own."""
     exclude_repeats: bool = False
     """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
 

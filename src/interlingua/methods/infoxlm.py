@@ -30,7 +30,7 @@ from interlingua.methods.teachers.ema import EmaTeacher
 from interlingua.methods.tlm import TLM, MaskedText, TLMConfig
 
 INITIAL_STD = 0.02
-"""Of the projection's weights, as in the released code."""
+"""Standard deviation of the projection's initial weights, as in the released code."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,8 +41,8 @@ class InfoXLMConfig(TLMConfig):
     """
 
     reset_positions: bool = False
-    """Positions of the second sentence of a sequence begin anew, as in XLM; False: they run on, as
-    in InfoXLM."""
+    """Restart the positions at the second sentence of a sequence, as in XLM; False: they continue,
+    as in InfoXLM."""
     transform: bool = True
     """RoBERTa's layer before the output embeddings; False: none, as in XLM."""
     xlco_weight: PositiveWeight = 1.0
@@ -77,16 +77,16 @@ class InfoXLMConfig(TLMConfig):
 
 
 EncoderInput = tuple[TokenBatch, Tensor | None]
-"""What an encoder reads, and its positions where they do not run on in each sequence."""
+"""Token batch for an encoder, and its positions if they are not consecutive in each sequence."""
 
 
 class InfoXLMInputs(NamedTuple):
     """The inputs of a step."""
 
     text: MaskedText
-    """For the language models."""
+    """Inputs of the language models."""
     views: tuple[EncoderInput, EncoderInput]
-    """For the contrast: the queries' sentences, and the keys'."""
+    """Inputs of the contrast: the queries' sentences, and the keys'."""
 
 
 class InfoXLM(TLM):
@@ -179,7 +179,7 @@ class InfoXLM(TLM):
         order_of_queries = coin_flips(pairs.a, place._replace(side="a")).tolist()
         order_of_keys = coin_flips(pairs.a, place._replace(side="b")).tolist()
         both = join(a, b)
-        # row i of the second language stands at i + size; a head takes it first
+        # row i of the second language is at i + size; a head takes it first
         queries = take(both, [row + size * heads for row, heads in enumerate(swap)])
         keys = take(both, [row + size * (not heads) for row, heads in enumerate(swap)])
         if not self.config.mixup or size < 2:

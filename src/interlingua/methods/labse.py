@@ -33,8 +33,7 @@ class LaBSEConfig(CheckedSettings):
     margin_after_temperature: bool = False
     """Take the margin from the logits, after the division by the temperature."""
     negatives: Literal["processes", "micro_batch"] = "processes"
-    """Where negatives come from: all processes' micro-batches as in the paper, or a process's
-    own."""
+    """Source of negatives: all processes' micro-batches as in the paper, or a process's own."""
     exclude_repeats: bool = False
     """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
 

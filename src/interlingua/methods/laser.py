@@ -1,7 +1,7 @@
-"""LASER's objective: translation through a sentence's vector alone (Artetxe and Schwenk 2019).
+"""LASER's objective: translation from nothing but a sentence's vector (Artetxe and Schwenk 2019).
 
-A decoder without attention to the source has to translate a sentence. All it knows of the sentence
-is the encoder's vector, which is part of each of its inputs. The vector must therefore hold
+A decoder without attention to the source has to translate a sentence. Its only information on the
+sentence is the encoder's vector, a part of each of its inputs. The vector must therefore hold
 everything that a translation says, and nothing asks it to keep the language of its text. After
 training the decoder is discarded.
 """
@@ -42,7 +42,7 @@ class LASERConfig(CheckedSettings):
     decoder: Literal["lstm", "transformer"] = "lstm"
     """lstm: LASER's; transformer: without cross-attention, as fairseq's laser_transformer."""
     autoregressive: bool = True
-    """The decoder is shown the tokens before the one to be predicted; False: positions alone
+    """The decoder is shown the tokens before the one to be predicted; False: only positions
     (transformer only)."""
     targets: tuple[str, ...] = ()
     """Languages that are translated into, LASER's English and Spanish; default: each side into the
@@ -88,11 +88,11 @@ class LASERInputs(NamedTuple):
     tag_rows: Int64[Tensor, " b"] | None
     """Rows of the tags of y, the translations; None = the decoder knows no languages."""
     inputs: Int64[Tensor, " t"]
-    """Of the decoder: [end; y_1 ... y_n] of each translation."""
+    """Inputs of the decoder: [end; y_1 ... y_n] of each translation."""
     labels: Int64[Tensor, " t"]
     """[y_1 ... y_n; end]."""
     arrangement: LstmArrangement | TransformerArrangement
-    """Of the translations in the decoder."""
+    """Arrangement of the translations in the decoder."""
 
 
 class LASER(Objective):
@@ -130,7 +130,7 @@ class LASER(Objective):
                 f"decoder_heads is {config.decoder_heads}, which does not divide {width}:"
                 " token_dim, language_dim and the encoder's width together"
             )
-        # One more token than the vocabulary has: the end of a sentence, which also begins it.
+        # One more token than the vocabulary has: the end of a sentence, which also precedes it.
         self.end = encoder.backbone.config.vocab_size
         self.decoder: LstmDecoder | TransformerDecoder
         if config.decoder == "lstm":

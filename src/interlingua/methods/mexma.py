@@ -51,8 +51,8 @@ class MEXMAConfig(CheckedSettings):
     """Both sides are read masked and clean; False: one side masked, the other clean, by a coin for
     each pair."""
     token_gradients: bool = True
-    """The unmasking trains the encoder through the masked tokens' states too; False: through
-    sentence vectors alone."""
+    """The unmasking trains the encoder through the masked tokens' states too; False: only through
+    sentence vectors."""
     alignment: Literal["clean", "masked", "contrastive"] = "clean"
     """clean: squared error of the clean vectors; masked: of a's masked and b's clean one;
     contrastive: InfoNCE."""
@@ -71,10 +71,10 @@ class MEXMAConfig(CheckedSettings):
     mask_ratio: Share = 0.4
     """Share of tokens to hide, (0, 1]."""
     mask: Literal["80-10-10", "always"] = "80-10-10"
-    """What stands in a hidden token's place: 80 % the mask, 10 % any token, 10 % itself; or always
-    the mask."""
+    """Replacement of a hidden token: 80 % the mask, 10 % any token, 10 % itself; or always the
+    mask."""
     random_specials: bool = True
-    """Whether "any token" may be a special one, as in the released code."""
+    """Allow special tokens as "any token", as in the released code."""
     pooling: Literal["cls", "any"] = "cls"
     """cls: the encoder has to pool by its first token, as in the paper; any: sentence vectors are
     what it pools to."""
@@ -118,11 +118,11 @@ class HiddenTokens(NamedTuple):
     """The tokens that the head has to predict."""
 
     tokens: int
-    """Of the masked sentences, which come first in the batch."""
+    """Tokens of the masked sentences, which come first in the batch."""
     arrangement: Arrangement
-    """Of these sentences and the vectors in the head."""
+    """Arrangement of these sentences and the vectors in the head."""
     at: Int64[Tensor, " h"]
-    """Where the hidden tokens are."""
+    """Indices of the hidden tokens."""
     ids: Int64[Tensor, " h"]
     """Their original ids."""
     side: Int64[Tensor, " h"]
@@ -140,7 +140,7 @@ class MEXMAInputs(NamedTuple):
     distinct: tuple[Int64[Tensor, " n"], Int64[Tensor, " m"]] | None
     """Rows of A and of B without those that repeat one, where KoLeo leaves these out."""
     meanings: Meanings | None
-    """Of the pairs, where those that say the same are not contrasted."""
+    """Meanings of the pairs, if pairs of equal meaning are not contrasted."""
 
 
 class MEXMA(Objective):
@@ -276,7 +276,7 @@ class MEXMA(Objective):
 
         It is the mean of the two sides, each a mean over its own hidden tokens.
         """
-        states = states[: hidden.tokens]  # those of the masked passes, which stand first
+        states = states[: hidden.tokens]  # those of the masked passes, which come first
         if not self.config.token_gradients:
             # Table 11, rows 1-4. The tied word embeddings and the vectors still learn.
             states = states.detach()

@@ -4,7 +4,7 @@ A dual encoder learns to search from English questions and passages only, Eq. (1
 losses on other text carry that over to other languages. The semantic contrast brings translations
 together and keeps all other sentences apart, Eq. (2). The language contrast asks that a sentence
 and its translation be equally near to any third sentence, Eq. (3): then similarities do not reveal
-which language a text is in. Both touch the passage encoder alone; with the question encoder too,
+which language a text is in. Both affect only the passage encoder; with the question encoder too,
 training was unstable for the authors.
 """
 
@@ -49,15 +49,15 @@ class MultilingualIRConfig(CheckedSettings):
     towers: Literal["separate", "shared"] = "separate"
     """separate: one encoder for questions and one for passages, as in DPR; shared: one for both."""
     similarity: Literal["cosine", "dot"] = "cosine"
-    """Of questions and passages in Eq. (1); dot is the inner product, as in DPR."""
+    """Similarity of questions and passages in Eq. (1); dot is the inner product, as in DPR."""
     temperature: Temperature = 1.0
-    """What the similarities of Eq. (1) are divided by."""
+    """Divisor of the similarities of Eq. (1)."""
     semantic_temperature: Temperature = 0.1
     """tau of Eq. (2), in cosine units."""
     language_reduction: Literal["sum", "mean", "literal"] = "sum"
-    """Of Eq. (3). sum: over pairs and sentences, which grows with the batch; mean: over its
-    logarithms, so that one weight fits every batch (a weight of the sum, times twice the number of
-    pairs, times the number of sentences less 2); literal: its printed factor, which shrinks the
+    """Reduction of Eq. (3). sum: over pairs and sentences, which grows with the batch; mean: over
+    its logarithms, so that one weight fits every batch (a weight of the sum, times twice the number
+    of pairs, times the number of sentences less 2); literal: its printed factor, which shrinks the
     loss as Q grows. With the printed weight, mean and literal train nothing."""
     exclude_repeats: bool = False
     """A question's answer is not its negative where another question brings it too, as its answer
@@ -75,17 +75,17 @@ class MultilingualIRInputs(NamedTuple):
     """The texts that the contrasts read of a batch, and which of them are repeated."""
 
     keys: Int64[Tensor, " n"] | None
-    """Of the passages, where repeats of an answer are left out."""
+    """Keys of the passages, if repeats of an answer are left out."""
     questions: QuestionBatch | None
-    """As the towers read them."""
+    """Questions as the towers read them."""
     pairs: TokenBatch | None
     """P: both sides of the translations, where there are some."""
     num_pairs: int
-    """Of the translations."""
+    """Number of translation pairs."""
     texts: TokenBatch | None
     """P, and behind it Q: sentences without a translation."""
     meanings: Meanings | None
-    """Of the translations, where pairs that say the same are left out."""
+    """Meanings of the translations, if pairs of equal meaning are left out."""
 
 
 class MultilingualIR(Objective):
@@ -94,7 +94,7 @@ class MultilingualIR(Objective):
     Args:
         config: the options.
         encoder: the passage tower, and the only one that the contrastive losses touch; the question
-            tower, if it is another, begins as its copy.
+            tower, if it is another, starts as its copy.
     """
 
     Config = MultilingualIRConfig
@@ -182,7 +182,7 @@ class MultilingualIR(Objective):
         config = self.config
         size = batch.questions.batch_size
         q = (self.question_encoder or self.encoder)(batch.questions)
-        # Passages stand in blocks of one a question: the answers, then each round of hard
+        # Passages are in blocks of one per question: the answers, then each round of hard
         # negatives. Each block is gathered by itself, so that answer i stays that of question i.
         answers = self.encoder(batch.passages)
         q, p, *hard = (self.all_gather(part) for part in (q, *torch.split(answers, size)))

@@ -1,6 +1,6 @@
 """Sentence-BERT's first objective: natural language inference (Reimers and Gurevych 2019).
 
-A classifier over two embeddings has to tell whether the second sentence contradicts the first,
+A classifier over two embeddings has to decide whether the second sentence contradicts the first,
 follows from it, or neither, so that embeddings learn what a sentence claims. The first stage of the
 calibrated-similarity paper's English teacher.
 """

@@ -3,7 +3,7 @@
 An objective is a module that owns everything a paper trains: the encoder, the heads and teachers
 that only training needs, and the loss. The training loop knows no method. It calls the objective on
 a micro-batch, differentiates ``LossOutput.loss``, makes the optimizer's step and calls
-``after_step``; in the end it calls ``save``. The loop sets two attributes that one process alone
+``after_step``; in the end it calls ``save``. The loop sets two attributes that a single process
 can't know: ``total_steps`` and ``all_gather``.
 """
 
@@ -73,19 +73,18 @@ class Objective(nn.Module, ABC):
     matryoshka: Matryoshka | None = None
     """The prefixes, where the run has some; see ``nest``."""
     takes_forms: ClassVar[bool] = False
-    """Whether it reads sentences by ``as_written``, so that a run can give it other forms of
+    """True if it reads sentences by ``as_written``, so that a run can pass it other forms of
     them."""
     written_forms: WrittenForms | None = None
     """Writes some of the sentences that the encoder reads in another form; see ``write_forms``."""
     in_parts: ClassVar[bool] = True
-    """Whether all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can
+    """True if all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can
     split them."""
     encoder: Encoder
     reads_all_weights: bool = True
-    """Whether every trained weight has a gradient in every step, for which several processes
-    wait."""
+    """True if every trained weight has a gradient in every step; several processes wait for it."""
     keeps_graph: bool = False
-    """Whether the terms can be differentiated one by one."""
+    """True if the terms can be differentiated one by one."""
     total_steps: int = 1
     """Optimizer steps of the whole run; set by the training loop."""
     all_gather: Callable[[Tensor], Tensor]
@@ -138,8 +137,8 @@ class Objective(nn.Module, ABC):
     def prepared(self, batch: Any) -> Any:
         """Return the batch together with the result of ``prepare``, if it has one.
 
-        A method that implements ``prepare`` begins its ``forward`` with this call, so that it
-        accepts both a batch and a prepared one.
+        A method that implements ``prepare`` calls this first in its ``forward``, so that it accepts
+        both a batch and a prepared one.
         """
         if isinstance(batch, PreparedBatch):
             return batch  # a run has made it in advance

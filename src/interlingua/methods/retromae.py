@@ -1,7 +1,7 @@
 """RetroMAE: retrieval pre-training by an asymmetric masked auto-encoder (Xiao et al. 2022).
 
 The encoder reads a sentence with few tokens hidden and pools it into one vector, Eq. (1). A decoder
-of one layer is given that vector and little else, and has to predict all tokens of the sentence.
+of one layer receives that vector and little else, and has to predict all tokens of the sentence.
 Such a weak decoder can't guess them, so the vector has to carry the sentence. Enhanced decoding,
 Eq. (4)-(7), makes better use of each sentence: every token is predicted, each from a different
 sample of the sentence's tokens.
@@ -44,12 +44,12 @@ class RetroMAEConfig(CheckedSettings):
     """Share of tokens hidden from the decoder, (0, 1]; with enhanced decoding, from each token by
     itself."""
     enhanced: bool = True
-    """Tell every token, each from another context; False: tell the hidden ones, all from the same
+    """Predict every token, each from another context; False: the hidden ones, all from the same
     ("w.o.")."""
     decoder_layers: Layers = 1
     """Layers of the decoder; enhanced decoding goes with one only."""
     text: Literal["monolingual", "pairs"] = "monolingual"
-    """What is read: the monolingual feed, or each side of translations by itself."""
+    """Input text: the monolingual feed, or each side of translations by itself."""
 
     def __post_init__(self) -> None:
         if self.enhanced and self.decoder_layers != 1:
@@ -63,7 +63,7 @@ class ReadSentences(NamedTuple):
     """The sentences, or a side of the pairs, in the form that is read."""
 
     read: TokenBatch
-    """By the encoder, with few tokens hidden."""
+    """Sentences for the encoder, with few tokens hidden."""
     hidden: LabeledTokens
     """These tokens."""
     decoder: DecoderArrangement

@@ -42,7 +42,7 @@ class STS(Objective):
         labels = on_device(batch.labels, u.device)
 
         def error(u: Tensor, v: Tensor) -> Tensor:
-            # (cos(u, v) - y / 5)^2; in float32, as bfloat16 tells cosines near 1 apart by 0.004
+            # (cos(u, v) - y / 5)^2; in float32, as the resolution of bfloat16 near 1 is 0.004
             return F.mse_loss(F.cosine_similarity(u.float(), v.float()), labels)
 
         return self.weighted(sts=self.nested(error, u, v))

@@ -47,7 +47,7 @@ class TeacherSimilarityConfig(CheckedSettings):
     passage_prompt: str = ""
     """Text in front of the passages that the teacher reads."""
     candidates: Literal["language", "all"] = "language"
-    """What a question is compared with: passages of its own language, or all of them."""
+    """Candidates of a question: passages of its own language, or all of them."""
     temperature: Temperature = 0.05
     """Divides the student's cosines."""
     teacher_temperature: Temperature = 0.02
@@ -70,7 +70,7 @@ class TeacherInputs(NamedTuple):
 
     questions: TokenBatch
     passages: TokenBatch
-    """In the teacher's tokens."""
+    """Passages in the teacher's tokens."""
     read: tuple[TokenBatch, TokenBatch]
     """Questions and passages as the student reads them."""
     languages: tuple[Int64[Tensor, " b"], Int64[Tensor, " n"]]

@@ -2,8 +2,8 @@
 
 Masked language modeling (MLM) hides some tokens of a sentence and predicts them from the rest of
 it. Translation language modeling (TLM) puts a sentence and its translation into one sequence and
-hides tokens of both: where the context is not enough, the translation tells, so the states of both
-languages become similar. No sentence vector is trained.
+hides tokens of both: if the context is not enough, the translation shows the token, so the states
+of both languages become similar. No sentence vector is trained.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class TLMConfig(CheckedSettings):
     """Weight of translation language modeling, over both sentences of a pair in one sequence; 0 =
     none."""
     mlm_weight: Weight = 1.0
-    """Weight of masked language modeling, over sentences alone; 0 = none."""
+    """Weight of masked language modeling, over single sentences; 0 = none."""
     mlm_text: Literal["pairs", "monolingual"] = "pairs"
-    """What masked language modeling reads: each side of the pairs by itself, or the monolingual
+    """Text of masked language modeling: each side of the pairs by itself, or the monolingual
     feed."""
     mask_ratio: Share = 0.15
     """Share of tokens to hide, (0, 1]; 80 % of them become the mask, 10 % any token, 10 % stay."""
     reset_positions: bool = True
-    """Positions of the second sentence of a sequence begin anew, as in XLM; False: they run on, as
-    in InfoXLM."""
+    """Restart the positions at the second sentence of a sequence, as in XLM; False: they continue,
+    as in InfoXLM."""
     transform: bool = False
     """RoBERTa's layer before the output embeddings; False: none, as in XLM."""
 
@@ -85,9 +85,9 @@ class MaskedText(NamedTuple):
     """The inputs of the two language models."""
 
     pairs: MaskedPairs | None
-    """For TLM, where it has a weight."""
+    """Pairs for TLM, if it has a weight."""
     alone: tuple[MaskedSentences, ...]
-    """For MLM: the two sides of the pairs, or the sentences; none where it has no weight."""
+    """Text for MLM: the two sides of the pairs, or the sentences; none if it has no weight."""
 
 
 class TLM(Objective):
@@ -190,7 +190,7 @@ class TLM(Objective):
     def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
         """Put sentence i of a and sentence i of b into one sequence.
 
-        If positions continue, the second sentence omits the tokens that begin a sequence, as in
+        If positions continue, the second sentence omits the tokens that start a sequence, as in
         InfoXLM.
 
         Returns:
@@ -206,7 +206,7 @@ class TLM(Objective):
         first = Tails.of(a.cu_seqlens, 0)
         second = Tails.of(b.cu_seqlens, skip)
         order, cu_seqlens = chained(first.cu_seqlens, second.cu_seqlens)
-        # ``kept`` counts within a batch; tokens of b stand behind all of a, where none is left out
+        # ``kept`` counts within a batch; tokens of b follow all of a, where none is left out
         tokens = torch.cat([first.kept, second.kept + len(first.kept)])[order]
         if self.config.reset_positions:
             return tokens, cu_seqlens, torch.cat([first.positions, second.positions])[order]

@@ -103,7 +103,7 @@ class OnRay(Workers):
         yield from map(self._result, taken_ahead(sent, 2 * at_once))
 
     def share(self, value: Any) -> Any:
-        """See ``Workers``."""
+        """Store a value in Ray's object store; tasks receive its reference."""
         return self.ray.put(value)
 
     def _result(self, reference: Any) -> Any:

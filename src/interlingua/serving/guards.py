@@ -68,7 +68,7 @@ class Guards:
         """Bytes of all bodies that have come and are not answered yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Check and count one request, then pass it to the application (ASGI)."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

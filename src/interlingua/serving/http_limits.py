@@ -39,17 +39,17 @@ class LimitedHttp(HttpToolsProtocol):
         self._header_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio."""
+        """Start the timer of the header (asyncio's callback)."""
         super().connection_made(transport)
         self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
+        """Stop the timer (asyncio's callback)."""
         self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
+        """Parse the received bytes; refuse too many without progress (asyncio's callback)."""
         # The parser keeps a header until it is whole, and calls ``on_header`` then only: bytes are
         # counted here too. Each of the callbacks below that made progress sets the count to 0.
         self._idle_bytes += len(data)
@@ -67,30 +67,30 @@ class LimitedHttp(HttpToolsProtocol):
             self._refuse(RequestError(400, "the request is not valid HTTP/1.1"))
 
     def on_message_begin(self) -> None:
-        """See httptools."""
+        """Start to count the bytes of a header, and its time (httptools' callback)."""
         super().on_message_begin()
         self._header_bytes = 0
         self._start_timer()
 
     def on_url(self, url: bytes) -> None:
-        """See httptools."""
+        """Count the bytes of the URL (httptools' callback)."""
         self._count(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """See httptools."""
+        """Count the bytes of a header line (httptools' callback)."""
         # With the colon, the space and the end of the line.
         self._count(len(name) + len(value) + 4)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """See httptools."""
+        """Stop the timer of the header (httptools' callback)."""
         self._stop_timer()
         self._idle_bytes = 0
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """See httptools."""
+        """Note that a part of the body arrived (httptools' callback)."""
         self._idle_bytes = 0
         super().on_body(body)
 

@@ -38,7 +38,7 @@ class JsonHandler(logging.Handler):
     """Writes the records of Python's logging as lines of JSON, with the traceback in a field."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """See ``logging.Handler``."""
+        """Write a log record as one line of JSON."""
         line = {"time": now(), "level": record.levelname.lower(), "message": record.getMessage()}
         if record.exc_info:
             line["traceback"] = logging.Formatter().formatException(record.exc_info)

@@ -1,10 +1,10 @@
-"""Fills the bank of a frozen teacher's vectors once, before the first step, part by part.
+"""The bank of a frozen teacher's vectors, filled once and part by part before the first step.
 
-Each batch is a pure function of (seed, step), so it is known before a run begins which sentences it
-will read. The bank holds these sentences and no others, unless they are fewer than the negatives of
-a step: then the sentences of the steps that would follow the last one are added. Parts of ``_PART``
-sentences are distributed over the processes and written one by one; if the run is killed meanwhile,
-the next one computes only the missing parts.
+Each batch is a pure function of (seed, step), so the sentences that a run will read are known
+before it starts. The bank holds these sentences and no others, unless they are fewer than the
+negatives of a step: then the sentences of the steps that would follow the last one are added. Parts
+of ``_PART`` sentences are distributed over the processes and written one by one; if the run is
+killed meanwhile, the next one computes only the missing parts.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Banks:
         objective: before the first step, not sharded.
         batches: of the run.
         engine: the processes, which share the work.
-        new_dense: the encoder's last layer is new, and begins as the map to the bank's vectors.
+        new_dense: the encoder's last layer is new, and is initialized as the map to the bank's
+            vectors.
     """
 
     def __init__(
@@ -354,7 +355,7 @@ class BankBuilder:
 
     @property
     def joined(self) -> bool:
-        """Whether the teachers' vectors are projected to the student's width.
+        """True if the teachers' vectors are projected to the student's width.
 
         There are several, or the only one's are wider.
         """
@@ -443,7 +444,7 @@ class BankBuilder:
         total = np.zeros(width)
         products = np.zeros((width, width))
         for number, file in enumerate(files):
-            # Negatives stand first; a part behind them has none. In float64, as many are added up.
+            # Negatives come first; a part behind them has none. In float64, as many are added up.
             negatives = max(0, self.negatives - number * _PART)
             vectors = _read_part(file)[0][:negatives].astype(np.float64)
             total += vectors.sum(axis=0)

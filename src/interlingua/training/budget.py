@@ -3,8 +3,8 @@
 The run times its own first steps, an evaluation and a checkpoint, and takes the steps back: weights
 and optimizer are afterwards as they were. The times give the largest number of steps that fits into
 the budget together with its evaluations and checkpoints. This number is written to the run's
-config.toml, so that the run can be repeated on another machine. A run that is given this number in
-the first place ends with the same bytes.
+config.toml, so that the run can be repeated on another machine. A run with this number in its
+config ends with the same bytes.
 
 The machine may become slower after the steps were counted. By default all steps are made, however
 long they take, since only then the run is repeatable. With ``stop_at_budget`` the run ends in time:
@@ -48,7 +48,7 @@ WARMUP_STEPS = 2
 MOST_STEPS = 40
 """Steps that are timed, at most."""
 MOST_OVERHEAD = 1 / 3
-"""Of the budget, for evaluations and checkpoints; beyond it they are spaced."""
+"""Largest share of the budget for evaluations and checkpoints; above it they are spaced."""
 SPACED = (0.2, 0.25, 0.34, 0.5)
 """Intervals that are tried, as shares of the run; if none fits, both are made only at the end."""
 FEW_STEPS = 50
@@ -57,9 +57,9 @@ _SPARE = 1.2
 """Times the least seconds that were measured, so that a budget of that size is enough the next
 time."""
 SHARE_FOR_MEASURING = 0.04
-"""Of the budget, spent on timing steps."""
+"""Share of the budget that is spent on timing steps."""
 TELLING_SHARE = 0.1
-"""Of the steps, after which the time of the whole run is estimated."""
+"""Share of the steps after which the time of the whole run is estimated."""
 LEAST_STEPS = 5
 """Steps before an estimate; the first ones also compile and fill caches."""
 _LATE = 1.25
@@ -135,7 +135,7 @@ class Costs(NamedTuple):
     evaluation: float
     checkpoint: float
     evaluates_start: bool = False
-    """Whether a pretrained encoder is evaluated before its first step."""
+    """True if a pretrained encoder is evaluated before its first step."""
 
 
 class FittedSteps(NamedTuple):
@@ -377,7 +377,7 @@ class Pace:
         return min(max(step, by_time), self.max_steps - 1)
 
     def _last_step_at(self, budget_seconds: float) -> float:
-        """Return the run's seconds at which the last step begins, so that its evaluation fits."""
+        """Return the run's seconds at which the last step starts, so that its evaluation fits."""
         return budget_seconds - self.spent_before - self.evaluation_seconds
 
     def warning(self, done: int, seconds: float) -> str | None:

@@ -1,4 +1,4 @@
-"""From config to parts: objective and batches; each is a pure function of the config.
+"""Construction of the objective and the batches; each is a pure function of the config.
 
 Two calls with the same config, in whatever process, make the same initial weights and the same
 batches: this is what lets processes build their copies apart, and a resumed run find its place.

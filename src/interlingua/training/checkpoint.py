@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or not there: safetensors and JSON, never pickle.
+"""Atomic checkpoints in safetensors and JSON, never pickle.
 
 ``checkpoints/step-00000100/`` holds ``model.safetensors`` (all weights of the objective, heads and
 teachers included), ``optimizer.safetensors`` and ``state.json``, which also keeps the SHA-256 of
@@ -53,7 +53,7 @@ class TrainState:
     evaluations_since_best: int = 0
     """Evaluations made since, none of them better."""
     sums: dict[str, float] = field(default_factory=dict)
-    """Of the loss terms since the last record."""
+    """Sums of the loss terms since the last record."""
     counts: dict[str, int] = field(default_factory=dict)
     """Steps in each sum."""
     loss_scale: float = 65_536.0

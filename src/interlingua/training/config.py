@@ -5,7 +5,7 @@ is read. Reading and writing are at the end of the module; [method] is read in t
 schema depends on the method it names.
 
 Options are called as in Hugging Face's ``TrainingArguments`` where they mean the same. A number of
-steps may be given as a fraction below 1, which means that share of the whole run.
+steps may be a fraction below 1, which means that share of the whole run.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from interlingua.vocabulary.model_files import (
 )
 
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
-"""Keys of [method] that stand next to the method's own."""
+"""Keys of [method] besides the method's own."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
 _LEARNING_RATE = 3e-4
 FINE_TUNING_RATE = 5e-5
-"""From scratch, and of a pretrained encoder, where none is given."""
+"""Default learning rates: from scratch, and of a pretrained encoder."""
 _SIZES = (
     "hidden_size",
     "num_hidden_layers",
@@ -63,7 +63,7 @@ _SIZES = (
     "max_position_embeddings",
 )
 OF_ANY_BACKBONE = ("attention_probs_dropout_prob",)
-"""Those that a pretrained backbone can be trained with in place of its own."""
+"""Settings that a pretrained backbone can be trained with in place of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,8 +76,8 @@ class EncoderConfig(CheckedSettings):
     """A pretrained backbone: folder, ``mini`` or ``hf:owner/name``. The corpus must have its
     vocabulary."""
     pooling: Literal["cls", "mean", "max"] | None = None
-    """How token states become a sentence vector; default: mean, or what the pretrained model
-    says."""
+    """Pooling of token states to a sentence vector; default: mean, or the pretrained model's
+    own."""
     dense: bool = False
     """A new linear layer behind pooling: at first the identity, or the least-squares map to a bank
     of teachers."""
@@ -130,13 +130,13 @@ class MethodConfig(CheckedSettings):
     name: str
     """The method, e.g. ems, or ``package.module:Class``."""
     options: Any
-    """The method's own options, which stand next to its name; see the sections below."""
+    """The method's own options, next to its name; see the sections below."""
     matryoshka: tuple[Annotated[int, AtLeast(1)], ...] = ()
     """Widths that embeddings shall be cut to, the whole one first, such as [384, 256, 128, 64]: the
-    loss is that of each of these prefixes, see docs/methods/matryoshka.md; () = whole embeddings
-    alone."""
+    loss is that of each of these prefixes, see docs/methods/matryoshka.md; () = only whole
+    embeddings."""
     matryoshka_weights: tuple[Annotated[float, Above(0)], ...] = ()
-    """What the loss of each width counts, in the same order; () = 1 each."""
+    """Weight of the loss of each width, in the same order; () = 1 each."""
 
     def __post_init__(self) -> None:
         if self.matryoshka:
@@ -163,7 +163,7 @@ class MethodConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptimizerConfig(CheckedSettings):
-    """[optimizer]."""
+    """[optimizer]: the optimizer and its settings."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {"lr": "learning_rate", "type": "name"}
     """Keys of other tools, and ours."""
@@ -194,8 +194,8 @@ class OptimizerConfig(CheckedSettings):
     """Length of a weight matrix's step before momentum, as a share of the matrix's norm times the
     rate; lars."""
     decay_bias_and_norm: bool | None = None
-    """Whether weight decay (and, with lars, the scaling) also acts on biases and LayerNorms;
-    default: unless lars."""
+    """Apply weight decay (and, with lars, the scaling) also to biases and LayerNorms; default:
+    unless lars."""
 
     def __post_init__(self) -> None:
         # An option that nothing reads would be taken for one that was tried.
@@ -221,8 +221,8 @@ class ScheduleConfig(CheckedSettings):
     """[schedule]: the learning rate by step, see ``optimization/schedules.py``."""
 
     name: Literal["constant", "linear", "cosine", "ems", "ramp"] = "linear"
-    """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left
-    at the end); ramp: the warm-up is as long as the run, as MEXMA's."""
+    """Schedule after the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 %
+    left at the end); ramp: the warm-up is as long as the run, as MEXMA's."""
     warmup_steps: Annotated[float, Between(0, MANY)] = 0.1
     """Steps of linear warm-up, or a share of the run; ramp takes none, as its warm-up is the
     run."""
@@ -278,10 +278,10 @@ class RunConfig(CheckedSettings):
     """Sentences to hold encoder activations of at a time, for in-batch negatives beyond the memory:
     each pass is computed twice, with the same gradients. Default: all of them, computed once."""
     gradient_checkpointing: bool = False
-    """Keep of each transformer layer only what it is given, and compute its activations a second
-    time on the way back: a fraction of the memory, a third more time, the same gradients."""
+    """Keep only the input of each transformer layer, and compute its activations a second time on
+    the way back: a fraction of the memory, a third more time, the same gradients."""
     compile: bool = False
-    """Compile what stands between matrix products and the cross-entropy over the vocabulary
+    """Compile the operations between matrix products, and the cross-entropy over the vocabulary
     (torch.compile), for GPUs: a minute at the start, then fewer passes over memory, and bfloat16
     states between layers. Other roundings."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
@@ -289,23 +289,23 @@ class RunConfig(CheckedSettings):
     bf16 such as V100; auto = bf16 where the GPU computes in it, else fp16 on such a GPU; on a CPU
     the faster of bf16 and fp32 in a short trial. Of several processes the first one chooses."""
     executor: Literal["auto", "kernel", "torch", "kernel-onednn", "torch-onednn"] = "auto"
-    """What computes on a CPU between matrix products: kernel = compiled passes, where they run and
-    take the layer, else torch; torch = its own operations. With -onednn the products of float32
-    matrices are those of oneDNN, where they are as exact as torch's own. auto = the fastest in a
-    short trial. Of several processes the first one chooses."""
+    """Executor between matrix products on a CPU: kernel = compiled passes, where they run and take
+    the layer, else torch; torch = its own operations. With -onednn the products of float32 matrices
+    are those of oneDNN, where they are as exact as torch's own. auto = the fastest in a short
+    trial. Of several processes the first one chooses."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
     devices: Annotated[int, Between(1, 256)] = 1
     """Processes, one per GPU (on the CPU: per group of cores), or what torchrun or srun has
     started."""
     strategy: Literal["ddp", "fsdp"] = "ddp"
-    """What several processes share: ddp = each has all weights; fsdp = weights and optimizer are
+    """Strategy of several processes: ddp = each has all weights; fsdp = weights and optimizer are
     sharded (FSDP2)."""
     threads: Annotated[int, Between(1, 1024)] | None = None
     """CPU threads of a process; default: torch's."""
     deterministic: bool = False
-    """On a GPU take algorithms alone that give the same bytes each time, some of them slower; on
-    the CPU all do."""
+    """On a GPU use only algorithms that give the same bytes each time, some of them slower; on the
+    CPU all do."""
     max_grad_norm: Annotated[float, Between(TINY, 1e38)] | None = None
     """Gradients are scaled down to this norm; default: never."""
     logging_steps: Annotated[float, Between(TINY, MANY)] = 10
@@ -317,9 +317,9 @@ class RunConfig(CheckedSettings):
     save_total_limit: Annotated[int, Between(1, MANY)] = 2
     """Checkpoints kept, the newest; the one of the best evaluation is kept besides."""
     metric_for_best_model: str = "valid_loss"
-    """Which measure of the evaluation decides what is copied to best/."""
+    """Measure of the evaluation that decides which model is copied to best/."""
     greater_is_better: bool | None = None
-    """Whether a larger value of it is better; default: unless its name ends in "loss"."""
+    """True if a larger value of it is better; default: unless its name ends in "loss"."""
     early_stopping_patience: Annotated[int, Between(1, MANY)] | None = None
     """Evaluations in a row without a better value after which the run ends; default: it goes to
     max_steps."""
@@ -507,7 +507,7 @@ def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> Tra
     method = sections.get("method")
     if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
         raise ConfigError(f"{where}: [method] needs a name; known: {', '.join(sorted(METHODS))}")
-    # In the file all keys of [method] stand side by side; here the method's own are parted from
+    # In the file all keys of [method] are in one table; here the method's own are separated from
     # those of all methods, and read by the schema of the method.
     for_all = {key: method[key] for key in ("name", *FOR_ALL_METHODS) if key in method}
     options = {key: value for key, value in method.items() if key not in for_all}

@@ -1,4 +1,4 @@
-"""What a run sees of each language pair, as a table of a few lines."""
+"""Exposure of a run to each language pair, as a table of a few lines."""
 
 from __future__ import annotations
 

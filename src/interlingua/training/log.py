@@ -1,7 +1,7 @@
 """The output of a run: a bar or plain lines, records in metrics.jsonl, TensorBoard files.
 
-A record is one line of JSON. When a killed run goes on, records of steps after its last checkpoint
-are dropped, as these steps are made again. So the file is the same as that of a run that was not
+A record is one line of JSON. When a killed run resumes, records of steps after its last checkpoint
+are dropped, as these steps are repeated. So the file is the same as that of a run that was not
 killed.
 """
 
@@ -93,7 +93,7 @@ class Meter:
     def save(self, state: TrainState) -> None:
         """Save the values collected for the next record."""
         self.flush()
-        # copies, as the meter goes on counting in its own
+        # copies, as the meter continues to count in its own
         state.sums, state.counts = dict(self._sums), dict(self._counts)
 
     def load(self, state: TrainState) -> None:
@@ -176,7 +176,7 @@ class RunLog:
         metrics: the file of records.
         tensorboard: folder of its event files, or none.
         max_steps: length of the run.
-        step: where it begins; records of later steps, left by a run that was killed, are dropped.
+        step: the first step; records of later steps, left by a run that was killed, are dropped.
         progress: whether to show anything but warnings.
         console: the output.
     """
@@ -284,7 +284,7 @@ class RunLog:
         record = _strict({"kind": kind, "step": step, **values})
         line = f"{json.dumps(record, ensure_ascii=False)}\n".encode()
         try:
-            # An unbuffered file may take a part of what it is given.
+            # An unbuffered file may write only a part of its input.
             while line:
                 line = line[self._file.write(line) :]
         except OSError as error:
@@ -339,7 +339,7 @@ def open_log(
         folder: of the run.
         config: of the run.
         engine: only its main process writes.
-        step: where the run begins.
+        step: the first step of the run.
         progress: whether to show anything but warnings.
     """
     if not engine.is_main:

@@ -76,7 +76,7 @@ def run_training(
         CheckpointError: a checkpoint can't be read or written.
         NotFiniteError: a loss term became NaN or infinite; the last checkpoint is kept.
     """
-    # Where does it begin, and how long is it?
+    # The first step and the length of the run.
     given = with_absolute_paths(config)
     folder = RunFolder(given.run.output)
     # One process locks the folder for all.
@@ -189,7 +189,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             pace.evaluation_seconds = evaluation.seconds
             clock.leave_out()
         for step, micro_batches in enumerate(prefetcher, start=first_step):
-            # What is due in this step: all processes decide the same.
+            # The actions due in this step: all processes decide the same.
             done = step + 1
             seconds = pace.agreed(clock.seconds, engine)
             ends = pace.is_over(seconds)

@@ -1,4 +1,4 @@
-"""Has the embedding space collapsed? Three measures of it, and a line on what to do about it.
+"""Three measures of the collapse of an embedding space, and a line on what to do about it.
 
 A loss without negatives is low if all sentences have the same embedding, so it does not show a
 collapse. Complete collapse shows in the spread of each dimension and in the cosines of different

@@ -1,4 +1,4 @@
-"""What a run leaves: its result, and the clock that its figures come from.
+"""The result of a run, and the clock that its figures come from.
 
 The last record of metrics.jsonl holds the result, so that the result of a finished run can be read
 again without computing anything.
@@ -33,7 +33,7 @@ class TrainResult:
     max_steps: int
     """Optimizer steps requested."""
     interrupted: bool = False
-    """Whether Ctrl-C or SIGTERM ended it; the same command resumes it."""
+    """True if Ctrl-C or SIGTERM ended it; the same command resumes it."""
     model: Path | None = None
     """Directory of the last model; none if interrupted."""
     best: Path | None = None
@@ -63,7 +63,7 @@ class TrainResult:
     available: dict[str, int] = field(default_factory=dict)
     """Pairs that there are of each."""
     already: bool = field(default=False, compare=False)
-    """Whether the run had ended before: nothing was computed now."""
+    """True if the run had ended before, so that nothing was computed now."""
 
     @property
     def best_when(self) -> str:
@@ -111,7 +111,7 @@ class Clock:
             count.add(pairs, tokens, now - self._mark)
         self._mark = now
         self.tokens += tokens
-        # This process's time stands for all: each computes on as many rows.
+        # This process's time represents all: each computes on as many rows.
         cpu_now = time.process_time()
         self.cpu_seconds += (cpu_now - self._cpu_mark) * world_size
         self._cpu_mark = cpu_now
@@ -173,7 +173,7 @@ def result_of(
 ) -> TrainResult:
     """Build the result of a run."""
     rates = clock.total_rates()
-    # A run that goes on with another run's checkpoint has the best model there, not here.
+    # A run that continues another run's checkpoint has the best model there, not here.
     best: Path | None = None
     if state.best_step is not None and folder.best.is_dir():
         best = folder.best

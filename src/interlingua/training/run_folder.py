@@ -1,8 +1,8 @@
 """The folder of a run: its files, and whether a config continues the run that is in it.
 
-It has records and is no workspace. A workspace compares settings key by key and keeps each finished
-step. A resumed run may change some keys, its config has two forms (``budget_seconds``
-or the steps that this became), and it goes back to the newest checkpoint that is whole.
+It has records but is not a workspace. A workspace compares settings key by key and keeps each
+finished step. A resumed run may change some keys, its config has two forms (``budget_seconds`` or
+the steps that this became), and it goes back to the newest checkpoint that is whole.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class RunFolder:
             yield
 
     def start(self, config: TrainConfig, resume: str | Path, warn: Callable[[str], None]) -> Start:
-        """Decide where to begin.
+        """Decide the first step.
 
         Args:
             config: what the user asks for, paths absolute.
@@ -161,8 +161,8 @@ class RunFolder:
         """Return the settled config of the run in this folder, which ``config`` has to ask for.
 
         Args:
-            config: asks for the config as first given (``budget_seconds``, "auto") or for the
-                settled one (``max_steps``, "cpu").
+            config: asks for the original config (``budget_seconds``, "auto") or for the settled one
+                (``max_steps``, "cpu").
             settled: the run's config.toml.
 
         Raises:
@@ -192,7 +192,8 @@ class RunFolder:
                 f" {', '.join(changes[:3])}{more} (then, now); set"
                 " run.output to another folder, or start over with --resume never"
             )
-        # What may change is taken from the new config, unless it leaves the choice to the run.
+        # Keys that may change are taken from the new config, unless it leaves the choice to the
+        # run.
         values = {key: getattr(config.run, key) for key in MAY_CHANGE}
         changed = {key: value for key, value in values.items() if value != MAY_CHANGE[key]}
         return settled.replace_run(**changed, devices=config.run.devices)
@@ -270,7 +271,7 @@ class RunFolder:
             given: the config as the user wrote it.
             settled: the config with all values resolved.
             digests: of the data, by the manifest's keys.
-            fresh: whether the run begins at step 0.
+            fresh: whether the run starts at step 0.
         """
         if fresh:
             self._remove_earlier()

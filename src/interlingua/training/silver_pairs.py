@@ -58,7 +58,7 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
     def embed(texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
         return encoder.encode(texts, language=language)
 
-    # With digests, so that the manifest tells which models they were when the paths hold others.
+    # With digests, so that the manifest identifies the models when the paths hold others.
     models = {
         "sentence_encoder": {"path": config.sentence_encoder, "digest": encoder.digest()},
         "cross_encoder": {

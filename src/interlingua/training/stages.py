@@ -13,10 +13,11 @@ A stage names a run's TOML file, and a later stage may start from its model:
     config = "sts.toml"
     set.encoder.path = "{nli.best}"                # or {STAGE.model}, {STAGE.silver}
 
-A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps each stage's configuration and
-the digests of what it took from earlier ones and of what it left: what is done is not repeated, and
-what has changed since is refused. It is a record and not a workspace: a run's folder is locked and
-resumed by the run itself, and all processes of a run read which stages are done.
+A stage's run is stored in ``output/<name>``. ``output/stages.json`` keeps each stage's
+configuration and the digests of what it took from earlier ones and of what it left: what is done is
+not repeated, and what has changed since is refused. It is a record and not a workspace: a run's
+folder is locked and resumed by the run itself, and all processes of a run read which stages are
+done.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from interlingua.training.silver_pairs import SilverConfig, silver
 from interlingua.training.validation import Evaluate
 
 PRODUCTS = {"train": ("best", "model"), "silver": ("silver",)}
-"""What later stages may take from a stage, by its kind."""
+"""Results that later stages may take from a stage, by its kind."""
 REFERENCE = re.compile(r"\{([\w-]+)\.(\w+)\}")
 _STATE_FILE = "stages.json"
 
@@ -62,7 +63,7 @@ class StageConfig(CheckedSettings):
     """[[stage]]: a training run, or the making of silver pairs."""
 
     name: str
-    """What later stages call it, and its folder."""
+    """Its name in later stages, and its folder."""
     config: Path | None = None
     """The run's TOML file, relative to this file as all paths."""
     silver: SilverConfig | None = None
@@ -173,7 +174,7 @@ def stages_of_file(
         if override.partition("=")[0].strip() == "output":
             apply_override(table, override)
         elif first.strip() in stages:
-            # A stage's own table holds silver; keys of its run's file stand in ``set``.
+            # A stage's own table holds silver; keys of its run's file are in ``set``.
             changed = stages[first.strip()]
             if not rest.startswith("silver."):
                 changed = changed.setdefault("set", {})
@@ -268,7 +269,7 @@ def _run_stages(
             _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=progress)
             continue
         _tell(f"stage {number} of {len(stages)}: {stage.name}", show=progress)
-        # Written before the work begins, so that a stage that is stopped is known to have begun.
+        # Written before the work starts, so that a stopped stage is known to have started.
         if main:
             record[stage.name] = {"requested": stage.mapping(), "inputs": inputs, "done": False}
             _write_record(output, record)
@@ -333,7 +334,7 @@ def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     """
     table = copy.deepcopy(table)
     if "path" in changes and "preset" in table:
-        # [encoder] of a model has none of the sizes that a preset may be given.
+        # [encoder] of a model has none of the sizes that a preset may have.
         table = {key: value for key, value in table.items() if key == "pooling"}
     for key, value in changes.items():
         old = table.get(key)
@@ -389,7 +390,7 @@ def _read_record(output: Path) -> dict[str, Any]:
         if error.is_missing:
             return {}
         raise CheckpointError(str(error)) from error
-    # The checksum does not tell who wrote the record.
+    # The checksum does not authenticate the writer of the record.
     if not isinstance(record, dict):
         raise CheckpointError(f"{path}: damaged: it has no stages; {STAGES.remedy}")
     unknown = [

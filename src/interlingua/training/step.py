@@ -120,7 +120,7 @@ def gradients(
     for place, batch in enumerate(batches):
         engine.seed(seed, "step", step, "micro-batch", place)
         for part in parts:
-            # The processes average their gradients in the last backward pass of the step alone.
+            # The processes average their gradients only in the last backward pass of the step.
             last = part == parts[-1] and place + 1 == count
             with engine.accumulate(model, more=not last):
                 output = model(batch) if part is None else model(batch, part=part)

@@ -1,4 +1,4 @@
-"""A commented TOML to begin with: every key of a run with its meaning and default.
+"""A commented TOML template: every key of a run with its meaning and default.
 
 Both are taken from where the key is declared: Python drops the text under a field, so it is read
 from the source.
@@ -70,7 +70,7 @@ RECIPES: dict[str, tuple[str, Values]] = {
         },
     ),
 }  # fmt: skip
-"""What a run of each kind sets, with a heading."""
+"""Settings of each kind of run, with a heading."""
 
 
 def template(recipe: str) -> str:
@@ -145,6 +145,6 @@ def _section(schema: type, values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _assignment(name: str, value: Any) -> str:
-    # a config of this key alone, so that the value is written as a run's own file has it
+    # a config of only this key, so that the value is written as in a run's own file
     made = dataclasses.make_dataclass("Line", [name])(value)
     return config_to_toml(made).strip()

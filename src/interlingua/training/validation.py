@@ -1,7 +1,7 @@
 """The evaluations of a run: loss on fixed batches, collapse, and the caller's own metrics.
 
-The main process measures alone, on batches that depend neither on the number of processes nor on
-the size of a micro-batch, so that the curves of two runs can be compared.
+Only the main process measures, on batches that depend neither on the number of processes nor on the
+size of a micro-batch, so that the curves of two runs can be compared.
 """
 
 from __future__ import annotations

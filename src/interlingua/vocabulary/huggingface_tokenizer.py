@@ -1,9 +1,9 @@
 """Tokenizers of Hugging Face models: the definition and which token plays which role.
 
 The definition is the content of ``tokenizer.json``. It does not say which of its tokens pads, masks
-or stands for the unknown: that is in ``special_tokens_map.json`` and ``tokenizer_config.json``, or,
-where a bare ``tokenizer.json`` was given, read off the usual names. Models without that file are
-converted by transformers, where it is installed.
+or replaces unknown text: that is in ``special_tokens_map.json`` and ``tokenizer_config.json``, or,
+for a bare ``tokenizer.json``, read off the usual names. Models without that file are converted by
+transformers, where it is installed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from interlingua.storage.locate import hub_hint, hub_name, hub_snapshot
 from interlingua.vocabulary.model_files import ROLES, TokenizerFile, read_file
 
 _HUB_FILES = ["*.json", "*.model", "*.txt"]
-# Tried where no configuration stands next to the tokenizer.
+# Tried if no configuration is next to the tokenizer.
 USUAL_NAMES = {
     "pad_token": ("<pad>", "[PAD]"),
     "unk_token": ("<unk>", "[UNK]"),
@@ -57,7 +57,7 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         raise DataError(
             f"not a tokenizer.json ({type(error).__name__}: {error}); fetch it again", path=file
         ) from error
-    # What transformers makes of a folder without its vocabulary file.
+    # The result of transformers for a folder without its vocabulary file.
     if not file.is_file() and not tokens - set(special_tokens.values()):
         raise DataError(
             "the tokenizer has special tokens alone, its vocabulary is missing; fetch it again",

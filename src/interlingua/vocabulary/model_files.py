@@ -1,4 +1,4 @@
-"""What the files of a model folder may say: type, sign and size of every value that is read.
+"""Schemas of the files of a model folder: type, sign and size of every value that is read.
 
 Model folders come from strangers, and their numbers become sizes of buffers, indices into tables
 and lengths of loops, in compiled code too. So each file is checked once, as a whole, when it is
@@ -40,7 +40,7 @@ RotaryBase = Annotated[float, Between(1, 1e12)]
 Features = Annotated[int, Between(1, 1 << 20)]
 """Width of a linear layer; a wider one is taken for a damaged file."""
 Path = Annotated[str, InsideFolder()]
-"""Of a file or folder below the model folder; empty for the folder itself."""
+"""Path of a file or folder below the model folder; empty for the folder itself."""
 BEFORE_POOLING = ("Transformer", "Pooling")
 AFTER_POOLING = ("Dense", "Normalize")
 """Classes of sentence-transformers that may follow the pooling, see ``encoder/post_pooling.py``."""

@@ -1,4 +1,4 @@
-"""New pieces on top of an old vocabulary: which runs of tokens get one, how a tokenizer takes them.
+"""New pieces on top of an old vocabulary: the choice of token runs, and the new tokenizer.
 
 Pieces are learned as in byte-pair encoding, from the tokens that the old vocabulary gives. Words
 are counted once with their number of occurrences. A heap holds the pairs of neighbors by counts;
@@ -25,7 +25,7 @@ SAVED_TOKEN_BONUS = 1e-4
 """Log probability that a new Unigram piece gains for each token it saves: it decides between equal
 segmentations, and no other ones."""
 WORD_STARTS = ("▁", "Ġ", " ")
-"""How a token that begins a word begins; nothing is joined across the border before it."""
+"""Prefix of the first token of a word; nothing is joined across the border before it."""
 TokenRun = tuple[int, ...]
 """Neighboring token ids within a word."""
 
@@ -108,7 +108,7 @@ def learn_merges(
     min_count: int,
     forbidden: Collection[tuple[int, int]] = (),
 ) -> list[Merge]:
-    """Run byte-pair encoding (Sennrich et al. 2016) that begins with tokens in place of characters.
+    """Run byte-pair encoding (Sennrich et al. 2016) that starts from tokens in place of characters.
 
     Args:
         words: tokens of each word -> occurrences.

@@ -1,4 +1,4 @@
-"""From a SentencePiece model to an equal ``tokenizers.Tokenizer``.
+"""Conversion of a SentencePiece model to an equal ``tokenizers.Tokenizer``.
 
 Both give the same ids for every text in NFKC. The two libraries do the same three things: normalize
 with a compiled character map, write spaces as U+2581 with one in front, and segment. Only
@@ -9,7 +9,7 @@ and graphemes are broken up by a control character that is removed after the map
 in NFKC gets the ids of its NFKC form. Between two unigram segmentations of equal score, rounding
 may decide differently (some 20 sentences in 500,000).
 
-One difference is left: a text that begins or ends with U+2581, SentencePiece's sign for a space. If
+One difference is left: a text that starts or ends with U+2581, SentencePiece's sign for a space. If
 the tokenizer's ``encode_special_tokens`` is set, both treat special tokens that a text spells as
 ordinary letters.
 
@@ -31,7 +31,7 @@ SPACE = "▁"
 # Far below any real score: a control symbol or byte is never the best segmentation of the text that
 # spells its name.
 CONTROL_SCORE = -1e4
-# A control character stands in no grapheme, so that it separates what is before and behind it.
+# A control character is in no grapheme, so that it separates the text before and after it.
 GRAPHEME_BREAK = "\x01"
 
 
@@ -162,7 +162,7 @@ def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
             {"type": "Precompiled", "precompiled_charsmap": encoded},
             {"type": "Replace", "pattern": {"String": GRAPHEME_BREAK}, "content": ""},
         ]
-    # Spaces alone: SentencePiece keeps other white space that no rule has mapped.
+    # Only spaces: SentencePiece keeps other white space that no rule has mapped.
     steps += [{"type": "Replace", "pattern": {"Regex": r"\A +| +\z"}, "content": ""}]
     return [*steps, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]
 

@@ -1,4 +1,4 @@
-"""Tokenize many texts by SentencePiece's own C++, several times as fast as by ``tokenizers``.
+"""Tokenization of many texts by SentencePiece's C++, several times as fast as ``tokenizers``.
 
 The tokenizer that ``sentencepiece_conversion.py`` makes of a SentencePiece model gives the same ids
 as the model itself, under four conditions. All are checked, and otherwise the tokenizer is used:

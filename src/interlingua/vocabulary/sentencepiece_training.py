@@ -50,7 +50,7 @@ def train_vocabulary(
         size: number of ids, all included; fewer, with a note, where the text has not enough.
         languages: codes of the languages to make a tag for.
         model_type: of SentencePiece.
-        lowercase: NFKC with case folding (``nmt_nfkc_cf``); else NFKC alone (``nmt_nfkc``).
+        lowercase: NFKC with case folding (``nmt_nfkc_cf``); else only NFKC (``nmt_nfkc``).
         byte_fallback: spell unknown characters as bytes instead of ``<unk>``.
         character_coverage: share of all characters that get a piece of their own, in (0, 1].
         temperature: languages are sampled with weight n^(1/temperature); 1 is proportional.

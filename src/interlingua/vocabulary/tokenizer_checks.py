@@ -1,4 +1,4 @@
-"""Checks of a stranger's ``tokenizer.json``, before the tokenizers library is given it.
+"""Checks of an untrusted ``tokenizer.json``, before the tokenizers library reads it.
 
 They refuse what would fill the memory or end the process in the middle of that library. Two steps
 of a tokenizer can write more than they read. A normalizer replaces a character by a text, and
@@ -39,7 +39,7 @@ _PARTS = {
 }
 """Parts of a tokenizer, with the key of the steps in a sequence of each."""
 _BYTES = np.arange(1, 256)
-"""That a text may hold; 0 ends it."""
+"""Bytes that a text may hold; 0 ends it."""
 _LABEL = 0x8000_00FF
 _VALUE = 0x7FFF_FFFF
 """Bits of a unit of the trie; a unit with the highest bit is a value and no child."""
@@ -64,7 +64,7 @@ def check_definition(definition: dict[str, Any]) -> None:
             )
     normalizers = list(_steps(definition.get("normalizer"), "normalizers"))
     growth = math.prod(_most_characters(step) for step in normalizers)
-    # What is put before a text adds up, even where each step puts one character there.
+    # Prefixes of a text add up, even if each step adds one character.
     growth = max(growth, 1 + sum(len(step.get("prepend", "")) for step in normalizers))
     if growth > MAX_GROWTH:
         raise DataError(
@@ -126,9 +126,9 @@ def _longest_mapped(charsmap: str) -> int:
 def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
     """Return whether a walk from the root of a double-array trie stays in it, and in the texts.
 
-    Each value must be where a character begins. A node is the place p of a unit. Its child by byte
-    c is the unit at p ^ c if that has the label c, and the child's own place is p ^ c ^ the offset
-    in that unit, where its value stands if it has one (Yata's darts-clone).
+    Each value must be at the first byte of a character. A node is the place p of a unit. Its child
+    by byte c is the unit at p ^ c if that has the label c, and the child's own place is p ^ c ^ the
+    offset in that unit, which holds its value if it has one (Yata's darts-clone).
     """
     # In UTF-8 all bytes of a character but the first one are 10xxxxxx.
     begins = np.frombuffer(texts, np.uint8) & 0xC0 != 0x80

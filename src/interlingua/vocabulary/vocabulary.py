@@ -45,7 +45,8 @@ SHORT_TEXT = 4000
 """Characters up to which a single text is tokenized by the calling thread, which keeps Python's
 lock; a server answers nothing else meanwhile."""
 CHECKED_TEXTS = 128
-"""Of the texts that SentencePiece tokenizes, every 128th is also tokenized by ``tokenizers``."""
+"""Interval of checks: of the texts that SentencePiece tokenizes, every 128th is also tokenized by
+``tokenizers``."""
 BETWEEN_WORDS = re.compile(r"(?<=\w) (?=\w)")
 WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspace", "ByteLevel"}
 
@@ -255,7 +256,7 @@ class Vocabulary:
 
     @functools.cached_property
     def opening_tokens(self) -> int:
-        """Special tokens that begin every sequence (1 for ``<s>`` or ``[CLS]``)."""
+        """Special tokens at the start of every sequence (1 for ``<s>`` or ``[CLS]``)."""
         return self._special_until_text(self.tokenizer.encode("a").special_tokens_mask)
 
     def encode(
@@ -296,7 +297,7 @@ class Vocabulary:
 
     @property
     def spells_special_tokens(self) -> bool:
-        """Whether a special token's name in a text (``<MASK>``) is letters, not the token.
+        """True if a special token's name in a text (``<MASK>``) is letters, not the token.
 
         This is the case in all vocabularies that are trained here.
         """

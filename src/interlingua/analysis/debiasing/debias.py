@@ -1,4 +1,4 @@
-"""``interlingua debias``: takes the language out of an encoder's vectors, or of stored ones.
+"""``interlingua debias``: removal of the language from an encoder's vectors, or from stored ones.
 
 The texts are embedded, a map is estimated on one part of them
 (``encoder/language_maps/affine_maps.py``) and measured on the other (``debias_fit.py``). The output
@@ -82,7 +82,7 @@ class DebiasOptions(CheckedSettings):
     """Prompts to embed with, names or texts; the map is estimated on the vectors of all, measured
     with the first."""
     seed: int = 0
-    """Of the draws."""
+    """Seed of the draws."""
 
     def __post_init__(self) -> None:
         check_choice("method", self.method, MAP_METHODS)
@@ -213,8 +213,8 @@ def debias_model(
     vectors = []
     for prompt in options.prompts:
         before = prompt_text(encoder, prompt)
-        # Without a cache the vectors are kept only until the run ends, so that one that was
-        # stopped goes on.
+        # Without a cache the vectors are kept only until the run ends, so that one that was stopped
+        # resumes.
         kept: dict[str, Any]
         if cache is None:
             file = unfinished_file(info, encoder, before, Path(output).parent)

@@ -9,5 +9,5 @@ from typing import Literal
 
 METHOD: Literal["project"] = "project"
 SENTENCES = 1300
-"""Of a language, drawn from each source at most."""
+"""Maximum number of sentences of a language that are drawn from each source."""
 HELD_OUT_SHARE = 0.25

@@ -1,8 +1,8 @@
-"""Choosing a language map: estimated on one part of the vectors, measured on the other.
+"""Choice of a language map: estimated on one part of the vectors, measured on the other.
 
 The panel says how much of the language is left, before and after, on sentences that the map was not
 estimated on. With translations among them the rank is chosen by retrieval from the mixed pool;
-without, all directions between the languages' means are removed, since nothing here could tell that
+without, all directions between the languages' means are removed, since nothing here could show that
 fewer are better.
 """
 
@@ -67,7 +67,7 @@ class LabeledVectors:
 
     @property
     def has_translations(self) -> bool:
-        """Whether any group has two sentences."""
+        """True if any group has two sentences."""
         return len(np.unique(self.groups)) < len(self.groups)
 
 

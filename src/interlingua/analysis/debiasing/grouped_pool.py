@@ -5,7 +5,7 @@ make groups of L sentences, a bitext makes groups of two. For a sentence q and a
 group in another language, t is found in its own pool if no other sentence of t's language is nearer
 to q, and in the mixed pool if no sentence of any language is, the rest of the group set aside. The
 measures are those of ``evaluation`` for line-aligned files; this module has them for pairs, and for
-a sample small enough to lie in memory.
+a sample that fits in memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the encoders of other makers share: portions, prompts, checks, and options of their own.
+"""The base class of encoders of other makers: portions, prompts, checks, and their own options.
 
-Texts go to such an encoder in portions, so that memory is bounded and a run that is stopped loses
-little. What comes back is checked before it is used: an array, a row for each text, always of one
-width, without NaN.
+Texts go to such an encoder in portions, so that memory is bounded and an interrupted run loses
+little. The result is checked before it is used: an array, a row for each text, always of one width,
+without NaN.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class NoOptions(CheckedSettings):
 class Choices:
     """The settings requested of a backend.
 
-    Pooling, dtype, device and dim are given only to backends that support them.
+    Pooling, dtype, device and dim are passed only to backends that support them.
 
     Attributes:
         name: as results call the encoder.
@@ -70,9 +70,9 @@ class ForeignEncoder(abc.ABC):
         takes: the ones of pooling, dtype and device that it supports.
         Options: the dataclass of its own options.
         has_files: whether a model is a folder of files; otherwise it is a name.
-        portion_texts: texts given to it at once; an interrupted run may lose these.
+        portion_texts: texts passed to it at once; an interrupted run may lose these.
         counts_tokens: whether it knows which texts it cuts.
-        has_warned_of_zeros: whether it has given a vector of zeros.
+        has_warned_of_zeros: whether it has returned a vector of zeros.
         dim: width of the vectors; 0 if it is unknown before the first text.
         info: its description in results.
     """
@@ -186,7 +186,7 @@ def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
         # PyTorch's, which may be on a GPU, want gradients or be of a type NumPy lacks.
         if hasattr(found, "detach"):
             found = found.detach().cpu().float().numpy()
-        # NumPy would drop the imaginary part, with a warning alone.
+        # NumPy would drop the imaginary part, with only a warning.
         if np.iscomplexobj(found):
             raise TypeError("complex numbers")
         return np.asarray(found, dtype=np.float32)

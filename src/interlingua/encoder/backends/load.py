@@ -1,4 +1,4 @@
-"""Loads any encoder by its name, with the backend that computes its vectors."""
+"""Loading of any encoder by its name, with the backend that computes its vectors."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class OnnxEncoder(ForeignEncoder):
         if pools:
             self._pooling = None
             pooling_name = "in the graph"
-        # A graph may leave the width open; then the first vector tells it.
+        # A graph may leave the width open; then the first vector determines it.
         shapes = {out.name: out.shape for out in self._session.get_outputs()}
         width = shapes[self._output][-1]
         self.dim = width if isinstance(width, int) else 0
@@ -295,7 +295,7 @@ def _limit(folder: Path) -> int:
 
 def _digest(graph: Path, vocabulary: Vocabulary) -> str:
     """Return the digest of the graph, of the weight files next to it, and of the vocabulary."""
-    # model.onnx, model.onnx.data, model.onnx_data: weights stand next to graphs above 2 GiB.
+    # model.onnx, model.onnx.data, model.onnx_data: weights are stored next to graphs above 2 GiB.
     files = sorted(path for path in graph.parent.iterdir() if path.name.startswith(graph.name))
     parts = [*(f"{path.name} {sha256_file(path)}" for path in files), vocabulary.digest()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

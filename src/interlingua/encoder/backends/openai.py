@@ -1,8 +1,8 @@
-"""An endpoint that speaks OpenAI's embeddings protocol, by the standard library alone.
+"""An endpoint with OpenAI's embeddings protocol as an encoder, using only the standard library.
 
 Texts go out in batches, some requests at a time. A failure that may pass (the endpoint is starting,
 busy or limits the rate) is tried again after a pause that doubles; any other ends the run with what
-the endpoint answered. The API key is sent to the endpoint's host alone and never shown.
+the endpoint answered. The API key is sent only to the endpoint's host and never shown.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class OpenAIEncoder(ForeignEncoder):
         request = urllib.request.Request(
             self._url, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        # For this host alone: a redirection to another one does not take the key along.
+        # Only for this host: a redirection to another one does not take the key along.
         if key := os.environ.get(self.options.key_variable):
             request.add_unredirected_header("Authorization", f"Bearer {key}")
         with urllib.request.urlopen(request, timeout=self.options.timeout_seconds) as answer:

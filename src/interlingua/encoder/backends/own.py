@@ -40,7 +40,7 @@ class OwnEncoder:
         encode: the encoder's own, in that dtype.
         dim: elements of a vector.
         whole_dim: those of a vector that is not cut.
-        encoder: as given, with that pooling.
+        encoder: the caller's, with that pooling.
         own_pooling: what the model itself says; None where it does not.
 
     Raises:
@@ -90,7 +90,7 @@ class OwnEncoder:
             towers = DualEncoder(encoder, questions)
             self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype)
             self.encode_passages = functools.partial(towers.encode_passages, dtype=dtype)
-            # Vectors of either tower alone would be kept under the same name.
+            # Vectors of each tower by itself would be kept under the same name.
             both = f"{encoder.digest()} {questions.digest()}".encode()
             self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
 

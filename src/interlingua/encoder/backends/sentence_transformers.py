@@ -78,7 +78,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
         if pooling is not None:
             pooling_mode = str(pooling.pooling_mode)
             pooling_from = "model"
-        # The first weight stands for all of them.
+        # The first weight represents all of them.
         weights = next(self._model.parameters())
         self._limit: int | None = self._model.max_seq_length
         self.counts_tokens = self._limit is not None and hasattr(self._model.tokenizer, "pad")

@@ -69,9 +69,9 @@ class EncodingSettings:
     pooling: PoolingMode = "mean"
     """From token states to a sentence vector."""
     include_special: bool = True
-    """Whether pooling sees the tokens that the tokenizer puts around a text."""
+    """True if pooling sees the tokens that the tokenizer puts around a text."""
     normalize: bool = True
-    """Whether sentence-transformers shall scale vectors to length 1 (the stored Normalize
+    """True if sentence-transformers shall scale vectors to length 1 (the stored Normalize
     module)."""
     max_tokens: int = 512
     """Longer texts are cut."""
@@ -347,7 +347,7 @@ def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, 
 
     Args:
         folder: of the model.
-        before: classes that may stand up to the pooling; none: the order is not checked.
+        before: classes that may precede the pooling; none: the order is not checked.
 
     Raises:
         CheckpointError: the file is damaged, or lists modules that are not supported.
@@ -358,7 +358,7 @@ def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, 
     listed = [(module["path"], module["type"]) for module in found]
     if before:
         check_modules(listed, before, folder)
-    # The modules have moved between packages from version to version: the class alone counts.
+    # The modules have moved between packages from version to version: only the class counts.
     return [(path, kind.rpartition(".")[2]) for path, kind in listed]
 
 

@@ -26,8 +26,7 @@ ACTIVATION_CLASSES: dict[Activation, str] = {
     "silu": "torch.nn.modules.activation.SiLU",
     "sigmoid": "torch.nn.modules.activation.Sigmoid",
 }
-"""By our name, the class that sentence-transformers writes into a Dense module's
-``config.json``."""
+"""Our name -> the class that sentence-transformers writes into a Dense module's ``config.json``."""
 SENTENCE = "sentence_embedding"
 """Name in sentence-transformers of a module's input if it is the pooled vector."""
 
@@ -143,8 +142,8 @@ def _activation(values: dict[str, Any], folder: Path) -> Activation:
     # tanh is the default of sentence-transformers.
     written = values.get("activation_function") or ACTIVATION_CLASSES["tanh"]
     by_class = {path.rpartition(".")[2]: name for name, path in ACTIVATION_CLASSES.items()}
-    # By the class alone, since torch also exports it from other modules (torch.nn.Tanh). A class
-    # of another library is never imported.
+    # Only by the class, since torch also exports it from other modules (torch.nn.Tanh). A class of
+    # another library is never imported.
     name: Activation | None = None
     if written.startswith("torch.nn."):
         name = by_class.get(written.rpartition(".")[2])

@@ -2,7 +2,7 @@
 
 sentence-transformers' module ``StaticEmbedding`` has one tensor, a row for each token. Model2Vec
 may have three: vectors, the row of each token (tokens may share vectors), and the weight of each
-token. What is written here is read by both.
+token. Both read the files that are written here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TABLES = ("embedding.weight", "embeddings")
 too."""
 MODEL_TYPE = "model2vec"
 LARGEST = 127
-"""Of a signed byte, on both sides of zero."""
+"""Largest value of a signed byte, on both sides of zero."""
 
 
 def static_folder(folder: Path) -> Path | None:

@@ -1,1 +1,1 @@
-"""Executors: who computes layers, training passes and exact searches, and how one is chosen."""
+"""Executors, which compute layers, training passes and exact searches, and the choice of one."""

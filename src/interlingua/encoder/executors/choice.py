@@ -45,7 +45,7 @@ SPEED_MARGIN = 1.05
 """Factor by which a later candidate has to be faster."""
 MAX_ROUNDS = 12
 MIN_ROUNDS = 3
-"""Rounds of every trial. What interrupts one of them seldom interrupts all."""
+"""Rounds of every trial. An interruption of one of them seldom affects all."""
 _TRIAL_SECONDS = 0.3
 """A trial ends after ``MAX_ROUNDS``, or with the round in which this time is over."""
 # Other processes hardly change the processor time of this thread. Windows counts it in steps of 16
@@ -191,7 +191,7 @@ def known_rates(kernel: str, first_fact: str) -> dict[str, dict[str, float]]:
 
     Args:
         kernel: the compiled source that one of the candidates uses.
-        first_fact: how the facts begin.
+        first_fact: the start of the facts.
     """
     machine = f"{_machine(kernel)} | "
     by_facts = {}

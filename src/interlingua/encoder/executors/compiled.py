@@ -1,6 +1,6 @@
 """The backbone in one call of compiled code, for inference on a CPU: layers of every shape.
 
-The kernel ``layers`` takes a batch through all layers. What lies between two products (biases,
+The kernel ``layers`` takes a batch through all layers. The operations between two products (biases,
 activations, residual sums, norms, softmax) is done while the rows are in the cache. This module
 lays out its weights: matrices in panels, with the numbers in the order that the kernel reads them,
 and everything in ``struct``s of pointers. A panel is a group of outputs. Within it, four bytes of
@@ -36,7 +36,7 @@ from interlingua.kernels import library
 from interlingua.runtime.portions import ceil_div
 
 _ALIGNMENT = 64
-"""As in kernels/products.h."""
+"""Alignment in bytes, as in kernels/products.h."""
 _TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
 WIDENED = 3
 """Weights in bfloat16 for activations in float32; as in kernels/products.h."""
@@ -50,8 +50,8 @@ TILE_WIDTH = 64
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
 MAX_ROTARY_POSITIONS = 1 << 17
-"""Angles of so many positions take 32 MB with heads of width 64. No weights stand behind their
-number in a model's config."""
+"""Angles of this number of positions take 32 MB with heads of width 64. A model's config can state
+any number, as no weights depend on it."""
 MIN_PRODUCTS = 1 << 25
 """Multiplications of weights by activations that are worth a thread: a fifth of a millisecond to
 one, by dtype."""
@@ -100,7 +100,7 @@ class WeightLayout(NamedTuple):
             become that on their way.
         tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
             bfloats.
-        bytes_together: inputs of an output that stand side by side where weights are int8.
+        bytes_together: inputs of an output that are adjacent if weights are int8.
         bytes_to_bfloats: whether products of bytes give bfloats; without, what is not int8 in an
             int8 encoder is float32.
         int16s: whether it multiplies int16, by activations that are float32 between products.
@@ -138,7 +138,7 @@ def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
     """Return the layout that the variant of ``layers`` in use requires."""
     if kernel is None:
         return NO_LAYOUT
-    # The library has a variant for each kind of processor: it tells what the chosen one takes.
+    # The library has a variant for each kind of processor, and reports what the chosen one takes.
     kernel.panel_columns.restype = ctypes.c_int64
     kernel.bytes_together.restype = ctypes.c_int64
     return WeightLayout(
@@ -178,13 +178,13 @@ class CompiledBackbone:
     """
 
     multiplies_int16 = False
-    """Whether int16 is multiplied where bfloats would be."""
+    """True if int16 is multiplied in place of bfloats."""
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
         self.config = config
         self.dtype = dtype
-        # What the pointers point to: without a reference here Python would free it.
+        # The targets of the pointers: without a reference here Python would free them.
         self._kept: list[Any] = []
         self._rotations: dict[float, int] = {}
         self._kernel = library("layers")
@@ -431,7 +431,7 @@ class CompiledBackbone:
         return array.ctypes.data
 
     def _aligned(self, panels: Tensor) -> int:
-        # numpy aligns to less: take some bytes more, and begin at the first address that fits.
+        # numpy aligns to less: take some bytes more, and start at the first address that fits.
         buffer = np.empty(panels.nbytes + _ALIGNMENT, np.uint8)
         start = -buffer.ctypes.data % _ALIGNMENT
         data = torch.from_numpy(buffer[start : start + panels.nbytes])

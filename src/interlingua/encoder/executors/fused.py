@@ -1,7 +1,7 @@
 """A layer in training by the kernel ``training``: one pass between two matrix products.
 
-The same layer as in ``layer.py``, with the same random numbers and the same gradients. What takes
-torch a dozen operations, each of which reads and writes all activations, is one pass here, in
+The same layer as in ``layer.py``, with the same random numbers and the same gradients. Where torch
+takes a dozen operations, each of which reads and writes all activations, is one pass here, in
 float32 whatever the activations' type. The matrix products stay torch's. Each of the three passes
 (attention, activation, residual sum with norm) is an autograd function: its forward pass saves what
 the backward pass of the kernel needs, and the random bytes by which it dropped elements. Threads
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from interlingua.batches.packing import LengthGroups
     from interlingua.encoder.modeling.attention import Layout
 
-# The kernel has no code for what is left of a row after whole vectors of so many floats.
+# The kernel has no code for the rest of a row after whole vectors of this number of floats.
 FUSED_LANES = 16
 
 
@@ -42,7 +42,7 @@ def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     """Return whether the kernel is available and supports the layer and its activations."""
     spec = layer.spec
     weight = layer.query.weight
-    # What torch's products will give; the kernel reads states of that type alone.
+    # The dtype of torch's products; the kernel only reads states of that type.
     dtype = weight.dtype
     if torch.is_autocast_enabled("cpu"):
         dtype = torch.get_autocast_dtype("cpu")
@@ -214,7 +214,7 @@ class _ResidualNorm(torch.autograd.Function):
 
 
 class _Activation(torch.autograd.Function):
-    """activation(x + bias)."""
+    """The function activation(x + bias)."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor, kind: int) -> Tensor:
@@ -227,7 +227,7 @@ class _Activation(torch.autograd.Function):
             call_kernel("activation", x, which, last - first, width, x[first:], bias, y[first:])
 
         in_threads(even_parts(*x.shape), part)
-        # What was given is kept, not the result, from which not every slope can be had.
+        # The input is kept, not the result, from which not every slope can be computed.
         ctx.save_for_backward(x, bias)
         ctx.which = which
         return y
@@ -374,7 +374,7 @@ def _places(
         size = heads * length**2
         starts.append(start + (index + 1) * length)
         places.append(byte + index * size)
-        # As `random_bytes` draws them: those of a group begin with a whole word.
+        # As `random_bytes` draws them: those of a group start at a whole word.
         byte += 8 * whole_words(count * size)
     return np.concatenate(starts), np.concatenate(places)
 

@@ -30,7 +30,7 @@ from interlingua.runtime.portions import ceil_div
 Norm = TypeVar("Norm", bound=nn.LayerNorm | None)
 _Linear = Callable[..., Callable[..., Tensor]]
 """Makes a product of weight, bias and activation."""
-# oneDNN orders a matrix for products with so many rows; products with others work too.
+# oneDNN orders a matrix for products with this number of rows; others work too.
 TYPICAL_TOKENS = 2048
 LEAST_STEP = 8
 STEPS_OF_OCTAVE = 16
@@ -50,7 +50,7 @@ class FrozenBackbone:
     """
 
     packs = True
-    """Whether matrices are reordered for oneDNN."""
+    """True if matrices are reordered for oneDNN."""
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
@@ -219,7 +219,7 @@ def _cast(tensor: Tensor | None, dtype: torch.dtype) -> Tensor | None:
 
 
 class _PackedLinear:
-    """x W' + b, then an activation or a sum.
+    """The product x W' + b, then an activation or a sum.
 
     It is one call of oneDNN if available, otherwise plain torch.
     """
@@ -241,7 +241,7 @@ class _PackedLinear:
             self.fused = _onednn(dtype)
         if self.fused is not None:
             self.weight = self.fused._reorder_linear_weight(self.weight, TYPICAL_TOKENS)
-        # What oneDNN does after the product, and by which formula.
+        # The operation of oneDNN after the product, and its formula.
         self.after = ("none", "")
         if activation:
             self.after = ACTIVATIONS[activation].onednn
@@ -260,7 +260,7 @@ class _PackedLinear:
 
 
 class _ByteLinear:
-    """x W' + b with rows and weights in bytes, then an activation or a sum."""
+    """The product x W' + b with rows and weights in bytes, then an activation or a sum."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, activation: str | None = None) -> None:
         self.weight, scales = quantize(weight.detach())

@@ -1,4 +1,4 @@
-"""Executors that encode, and the dtype that "auto" stands for.
+"""Executors that encode, and the dtype that "auto" selects.
 
 A backbone has up to four forms for inference: the compiled kernel, the same with int16 in place of
 bfloats, torch with matrices packed for oneDNN, and plain torch. Which one is fastest depends on the
@@ -38,8 +38,8 @@ PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
 """Tokens of the sentences that a dtype's closeness is measured on."""
 MEAN_COSINE = 0.9999
 LOWEST_COSINE = 0.999
-"""Of vectors with those in float32: documented in ``benchmarks/README.md``, and required by
-"auto"."""
+"""Lowest cosine of vectors with those in float32: documented in ``benchmarks/README.md``, and
+required by "auto"."""
 AUTOMATIC = (torch.float32, torch.bfloat16, torch.int8)
 """Dtypes from which "auto" chooses on the CPU."""
 Frozen = FrozenBackbone | CompiledBackbone
@@ -51,7 +51,7 @@ LAYER_EXECUTORS: dict[str, type[Frozen]] = {
     "onednn": FrozenBackbone,
     "torch": PlainBackbone,
 }
-"""By name, in order of preference. Plain torch takes every backbone."""
+"""Executors by name, in order of preference. Plain torch takes every backbone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,12 +18,12 @@ from interlingua.runtime.portions import ceil_div
 
 LANES = 16
 _MOST = 32
-"""As in kernels/whole_rows.h."""
+"""Largest whole number, as in kernels/whole_rows.h."""
 _LARGEST = 127
 LARGEST_INT16 = 2047
-"""Of activations that int16 weights are multiplied by; as in kernels/whole_rows.h."""
+"""Largest activation that int16 weights are multiplied by; as in kernels/whole_rows.h."""
 PRECISE_LAYERS = 3
-"""In one of this number of layers, the last ones, attention is computed without bytes."""
+"""Number of last layers whose attention is computed without bytes."""
 
 
 def attention_dtypes(dtype: torch.dtype, finer: torch.dtype, layers: int) -> list[torch.dtype]:

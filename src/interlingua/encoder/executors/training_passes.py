@@ -32,7 +32,7 @@ Executor = Literal["kernel", "torch", "kernel-onednn", "torch-onednn"]
 _PRECISIONS: tuple[TrainingPrecision, ...] = ("bf16", "fp32")
 """bf16 first, as it needs less memory: fp32 has to be faster by more than noise."""
 TRAINING_EXECUTORS: tuple[Executor, ...] = ("kernel", "torch")
-"""By the names that ``INTERLINGUA_EXECUTOR`` has for them, the preferred one first."""
+"""Executors by their names in ``INTERLINGUA_EXECUTOR``, the preferred one first."""
 WITH_ONEDNN: dict[Executor, Executor] = {"kernel": "kernel-onednn", "torch": "torch-onednn"}
 """The same with the float32 products of oneDNN."""
 ALLOWED = 3.0
@@ -100,7 +100,7 @@ def fastest_way(
 def _fastest_on_gpu() -> TrainingPrecision:
     if torch.cuda.is_bf16_supported(including_emulation=False):
         return "bf16"
-    # V100 and T4 have fast units for float16 alone, older cards for neither.
+    # V100 and T4 have fast units only for float16, older cards for neither.
     return "fp16" if torch.cuda.get_device_capability() >= (7, 0) else "fp32"
 
 

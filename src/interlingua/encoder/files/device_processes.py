@@ -1,7 +1,7 @@
 """Tasks shared out among processes of this machine, one per GPU or per group of cores.
 
 Threads would share Python's interpreter lock, and a single process would feed several GPUs in turn.
-So each process has a device of its own. It takes the device from a queue when it begins, and sets
+So each process has a device of its own. It takes the device from a queue when it starts, and sets
 it in its environment before CUDA is initialized. Results come back in the order of the tasks.
 """
 
@@ -123,7 +123,7 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
         raise ConfigError(
             f"--devices {count}: this machine has {gpus} GPUs; ask for fewer, or say --device cpu"
         )
-    # Where the user shows some GPUs alone, those are shared out, by the names they have there.
+    # If the user shows only some GPUs, those are shared out, by their names there.
     names = [str(number) for number in range(gpus)]
     chosen = os.environ.get(_VISIBLE)
     if chosen:

@@ -1,9 +1,9 @@
-"""Files of lines to files of vectors, by this process or by workers.
+"""Embedding of files of lines to files of vectors, by this process or by workers.
 
 Lines are read in windows, as ``encode`` does, so that memory does not grow with a file. With
 workers (several GPUs, or a Ray cluster) windows go out as tasks and their vectors come back in the
 order of the lines. A folder of vectors keeps a record of the finished files, so that a killed run
-goes on where it stopped.
+resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from interlingua.storage.remote import (
 
 _STANDARD_INPUT = "-"
 _RECORD = "embedded.json"
-"""In a folder of vectors: the model, and the files that are done."""
+"""Record of a folder of vectors: the model, and the finished files."""
 
 
 class Made(NamedTuple):
@@ -83,12 +83,12 @@ class VectorOutput(NamedTuple):
 
     @property
     def to_folder(self) -> bool:
-        """Whether each of several files has a file of vectors."""
+        """True if each of several files has a file of vectors."""
         return not self.to_parquet and (len(self.names) > 1 or self.path.endswith("/"))
 
     @property
     def to_parquet(self) -> bool:
-        """Whether the lines of all files and their vectors go into one Parquet file."""
+        """True if the lines of all files and their vectors go into one Parquet file."""
         return is_parquet(self.path) and not os.path.isdir(self.path)
 
     @property
@@ -203,7 +203,7 @@ def embed_files(
         if output.to_folder:
             record = _Record(output.path, model)
             left = [name for name in targets if not record.has(name, targets[name])]
-        # Tried before hours of work; all targets are in one folder, so the first stands for all.
+        # Tried before hours of work; all targets are in one folder, so the first represents all.
         if left:
             check_writable(targets[left[0]])
         scratch = stack.enter_context(tempfile.TemporaryDirectory())
@@ -364,7 +364,8 @@ class _Work:
             yield self.sentences(path)
         else:
             yield self._text(path)
-        # What was fetched goes as soon as it is read: the scratch folder holds one file at a time.
+        # Fetched files are removed as soon as they are read: the scratch folder holds one file at a
+        # time.
         if is_remote(name):
             path.unlink()
 

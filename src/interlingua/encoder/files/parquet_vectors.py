@@ -1,4 +1,4 @@
-"""A Parquet file of sentences and their vectors, for whatever reads Arrow.
+"""A Parquet file of sentences and their vectors, for all programs that read Arrow.
 
 That is pandas, polars, DuckDB and more. Each portion of rows becomes a row group on the disk before
 the next one is made, so that memory does not grow with the file.

@@ -9,8 +9,8 @@ means and one D x D matrix, so any number of vectors streams by.
 - ``center``: x - mu, where mu is the mean of the languages' means.
 - ``project``: (I - U U')(x - mu), where the columns of U span the differences of the languages'
   means.
-- ``erase``: least-squares concept erasure (LEACE): no linear classifier can tell the languages
-  apart afterwards, and of all maps with that property it moves the vectors least.
+- ``erase``: least-squares concept erasure (LEACE): no linear classifier can distinguish the
+  languages afterwards, and of all maps with that property it moves the vectors least.
 - ``shift``: x - mu_l for a sentence of language l, so the language has to be known when a text is
   embedded.
 """
@@ -104,7 +104,7 @@ def language_statistics(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LanguageMap:
-    """x -> W x + b, or, for ``shift``, x - mu_l with the language l of each text.
+    """The map x -> W x + b, or, for ``shift``, x - mu_l with the language l of each text.
 
     Attributes:
         method: which map it is.

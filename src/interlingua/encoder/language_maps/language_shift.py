@@ -1,7 +1,7 @@
 """A vector for each language, subtracted from vectors of its texts: the map ``shift`` of debias.
 
-It needs the language of each text when it is embedded, so it works through ``encode(language=...)``
-alone; other libraries' modules are not given a language and cannot express it.
+It needs the language of each text when it is embedded, so it works only through
+``encode(language=...)``; other libraries' modules receive no language and cannot express it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LanguageShift(nn.Module):
             language: its code, as ``languages.resolve_language`` gives it.
 
         Raises:
-            ConfigError: no language is given, or the shift was not estimated on it.
+            ConfigError: the language is missing, or the shift was not estimated on it.
         """
         if language is None:
             raise ConfigError(

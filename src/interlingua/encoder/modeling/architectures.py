@@ -1,4 +1,4 @@
-"""How a family of encoders is written: what its ``config.json`` and its parameters are called.
+"""Names of a family of encoders: the keys of its ``config.json`` and its parameters.
 
 All families become one ``BackboneConfig`` and one set of parameter names. An ``Architecture`` says
 which keys a family's config has in place of ours, which settings all its models share, and how its
@@ -76,7 +76,7 @@ class Architecture:
     """A family of encoders, with the names that transformers uses."""
 
     class_name: str
-    """In ``architectures`` of config.json."""
+    """Name of the class in ``architectures`` of config.json."""
     embeddings: Mapping[str, str]
     """Modules outside of the layers: our name -> theirs."""
     layer_prefix: str
@@ -90,17 +90,16 @@ class Architecture:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Default values of our fields that are missing in config.json."""
     has_pooler: bool = False
-    """Whether transformers adds a pooling layer of its own to the encoder, unless it is kept from
-    it."""
+    """True if transformers adds a pooling layer of its own to the encoder by default."""
     schema: type = BackboneFile
-    """Of keys that only this family has."""
+    """Schema of the keys that only this family has."""
     read_more: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
     """Fields of ours that are written in another form."""
     write_more: Callable[[BackboneConfig], dict[str, Any]] | None = None
 
     @property
     def has_types(self) -> bool:
-        """Whether its models have a table of token types."""
+        """True if its models have a table of token types."""
         return "token_type_embeddings" in self.embeddings
 
     @property
@@ -121,7 +120,8 @@ class Architecture:
             ConfigError: sizes do not fit each other.
             TypeError: a required size is missing.
         """
-        # Later ones win: what the file says stands above defaults, and below what the family fixes.
+        # Later ones win: the file overrides defaults, and the family's fixed values override the
+        # file.
         values = dict(self.defaults)
         values.update({name: raw[key] for name, key in self._keys() if raw.get(key) is not None})
         if self.read_more is not None:

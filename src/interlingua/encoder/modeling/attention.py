@@ -1,13 +1,13 @@
 """Self-attention over packed sentences, with exact lengths: nothing is padded.
 
-Sentences of a batch stand one behind the other in a (T, D) tensor. Each attends to itself alone.
+Sentences of a batch are concatenated in a (T, D) tensor. Each attends only to itself.
 FlashAttention does that from the boundaries of the sentences, on a GPU in half precision. Anywhere
 else the sentences are sorted into groups of equal length, and the attention of a group of n
 sentences of l tokens is one dense product over (n, heads, l, head width). A ``Layout`` holds this
 order; the backbone moves the tokens into it once before the layers and back once after them.
 
-A GPU would be given some dozens of small kernels for each group. In this order too it runs one for
-all sentences where it can, see ``efficient_attention.py``.
+A GPU would have to run some dozens of small kernels for each group. In this order too it runs one
+for all sentences where it can, see ``efficient_attention.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from interlingua.runtime.devices import on_device
 # The widest head that FlashAttention's kernels are built for.
 MAX_FLASH_HEAD_WIDTH = 256
 MAX_BIAS_ELEMENTS = 2**25
-"""Of the scores that ALiBi's penalties are made for at a time: 128 MiB in float32."""
+"""Number of scores that ALiBi's penalties are made for at a time: 128 MiB in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def attend(
     width = qkv.shape[1] // 3
     split = (3, heads, width // heads)
     if rotary_base is not None:
-        # Queries and keys stand side by side: they are turned as if they were twice as many heads.
+        # Queries and keys are side by side: they are turned as if they were twice as many heads.
         turned = apply_rotary(qkv[:, : 2 * width], layout, heads=2 * heads, base=rotary_base)
         qkv = torch.cat([turned, qkv[:, 2 * width :]], dim=1)
     by_sentence = qkv.view(tokens, *split)

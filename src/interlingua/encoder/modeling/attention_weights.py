@@ -1,4 +1,4 @@
-"""What tokens look at: the attention weights of the last layer.
+"""The attention weights of the last layer.
 
 Fast attention never spells them out. So the layers before the last one run as always, and of the
 last one only what these weights need is computed. For each sentence's first token these are T
@@ -39,12 +39,12 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
     spec = layer.spec
     states = backbone(batch.input_ids, batch.cu_seqlens, num_layers=len(backbone.layers) - 1)
     states = layer.before_attention(states)
-    # Queries of first tokens alone, (b, heads, head width), but keys of all tokens.
+    # Queries of only first tokens, (b, heads, head width), but keys of all tokens.
     by_head = (-1, spec.heads, spec.head_width)
     queries = layer.queries(states[batch.cu_seqlens[:-1].long()]).view(by_head)
     keys = layer.keys(states)
     if spec.rotary_base is not None:
-        # A first token has position 0, at which nothing is turned: the keys alone are. With `flash`
+        # A first token has position 0, at which nothing is turned: only the keys are. With `flash`
         # the layout keeps the tokens in the batch's order, here whatever the device is.
         in_order = Layout.of(batch.cu_seqlens, flash=True)
         keys = apply_rotary(keys, in_order, heads=spec.heads, base=spec.rotary_base)

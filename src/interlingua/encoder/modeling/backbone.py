@@ -103,9 +103,9 @@ class BackboneConfig(CheckedSettings):
     layer_norm_eps: NormEps = 1e-12
     """Added to the variance in every LayerNorm."""
     pad_token_id: TokenId = 0
-    """Id of the padding token; sets where RoBERTa's positions begin."""
+    """Id of the padding token; sets the first of RoBERTa's positions."""
     model_type: ModelType = "bert"
-    """Which family it is saved as, and so where positions begin; static: no layers, see
+    """Family that it is saved as, which also sets the first position; static: no layers, see
     ``encoder/static.py``."""
     positions: Literal["learned", "rotary", "alibi"] = "learned"
     """A table of vectors that are added to the embeddings, queries and keys that are turned by
@@ -124,17 +124,17 @@ class BackboneConfig(CheckedSettings):
     gated: bool = False
     """Feed-forward blocks have a gate (GeGLU with gelu, SwiGLU with silu)."""
     query_key_norm: bool = False
-    """Whether queries and keys are normalized, all heads of a token together."""
+    """True if queries and keys are normalized, all heads of a token together."""
     adds_input_twice: bool = False
-    """Whether a layer's input is added twice to what its attention gives, with a norm each time."""
+    """True if a layer's input is added twice to its attention's output, with a norm each time."""
     norm_bias: bool = True
-    """Whether norms add a vector."""
+    """True if norms add a vector."""
     attention_bias: bool = True
-    """Whether the products of attention add a vector."""
+    """True if the products of attention add a vector."""
     intermediate_bias: bool = True
-    """Whether the first product of a feed-forward block adds a vector."""
+    """True if the first product of a feed-forward block adds a vector."""
     output_bias: bool = True
-    """Whether the second one does."""
+    """True if the second product of a feed-forward block adds a vector."""
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, pad_token_id: int = 0) -> BackboneConfig:
@@ -199,7 +199,7 @@ class BackboneConfig(CheckedSettings):
     @property
     def first_position(self) -> int:
         """Index of the position row that a sentence's first token gets."""
-        # As fairseq counted: padding has the row of its id, and text begins behind it.
+        # As fairseq counted: padding has the row of its id, and text starts after it.
         if self.model_type in ("roberta", "xlm-roberta"):
             return self.pad_token_id + 1
         return 0
@@ -300,7 +300,7 @@ class Backbone(nn.Module):
         x = self.embed(input_ids, layout, word_embeddings)
         for layer in self.layers[:num_layers]:
             x = layer(x, layout)
-        # What an inner layer gives is not what the last norm was trained on.
+        # The last norm was not trained on the output of an inner layer.
         if self.final_norm is not None and num_layers in (None, len(self.layers)):
             x = self.final_norm(x)
         return layout.restore(x)

@@ -50,7 +50,7 @@ def threshold_and_scale(rate: float) -> tuple[int, float]:
 def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
     """Draw bytes from torch's global generator for tensors of ``sizes`` elements.
 
-    The bytes of each tensor begin with a whole word.
+    The bytes of each tensor start at a whole word.
     """
     words = torch.empty(sum(map(whole_words, sizes)), dtype=torch.int64, device="cpu")
     # Drawn tensor by tensor, as separate calls of ``dropout`` draw them.

@@ -44,7 +44,7 @@ def can_use_efficient_attention(qkv: Float[Tensor, "t 3*d"], head_width: int) ->
 
     Dropout, windows and ALiBi are not supported.
     """
-    # What torch calls CUDA may be ROCm, where the operation is another program.
+    # torch's name CUDA may mean ROCm, where the operation is another program.
     if not qkv.is_cuda or torch.version.hip is not None:
         return False
     if qkv.dtype not in TOLERANCES or head_width % WIDTH_STEP or qkv.numel() > MAX_ELEMENTS:
@@ -59,7 +59,7 @@ def attend_packed(
 
     Args:
         qkv: queries, keys and values of all sentences.
-        cu_seqlens: where sentences begin, in 32 bits and on the same device.
+        cu_seqlens: offsets of sentences, in 32 bits and on the same device.
         longest: tokens of the longest sentence.
     """
     # The kernel takes a batch of one row: (1, t, h, w) each.
@@ -112,8 +112,8 @@ def _largest_difference(device: torch.device, dtype: torch.dtype, head_width: in
     qkv = torch.randn(tokens, 3, TRIAL_HEADS, head_width, generator=draw).to(dtype)
     upstream = torch.randn(tokens, TRIAL_HEADS, head_width, generator=draw).to(dtype)
     bounds = torch.tensor([0, *_TRIAL_LENGTHS]).cumsum(0).int()
-    # The trial happens inside of a layer. What is set there is not for it: no gradients while
-    # encoding, autocast, and the hooks by which checkpoints forget activations.
+    # The trial happens inside of a layer. The layer's settings do not apply to it: no gradients
+    # while encoding, autocast, and the hooks by which checkpoints forget activations.
     with (
         torch.inference_mode(False),
         torch.enable_grad(),

@@ -394,7 +394,8 @@ FAMILIES: dict[str, Architecture] = {
         read_more=None,
     ),
 }
-"""By ``model_type``; JinaBERT has the type of BERT, and the names that ``family_of`` gives."""
+"""Families by ``model_type``; JinaBERT has the type of BERT, and the names that ``family_of``
+gives."""
 
 
 def family_of(raw: Mapping[str, Any]) -> str | None:

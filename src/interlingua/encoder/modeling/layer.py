@@ -1,4 +1,4 @@
-"""A transformer layer in training: its weights, and who computes it.
+"""A transformer layer in training: its weights, and the executor that computes it.
 
 See ``layer_weights.py``, which the executors know too.
 """

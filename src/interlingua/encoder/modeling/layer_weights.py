@@ -1,13 +1,13 @@
-"""A transformer layer, described once: what it computes, in which order, and its weights.
+"""The single description of a transformer layer: its operations, their order, and its weights.
 
-Encoders differ in small choices: where the norm stands, whether matrices have biases, how a token's
+Encoders differ in small choices: where the norm is, whether matrices have biases, how a token's
 position is known, whether the feed-forward block is gated, and whether a layer sees the whole
 sentence or a window of it. ``LayerSpec`` holds these choices. ``run_layer`` holds the order of the
 steps, which is the same for all of them. An executor is a class with the ``LayerSteps``: torch with
 gradients (``eager.py``), one pass over memory per step in training (``fused.py`` on the CPU,
 ``one_pass_steps.py`` where a run asks for it), matrices packed for oneDNN (``inference.py``), and
-nodes of an ONNX graph (``exporters/graph.py``). Only the encoding kernel has the order written
-out, in C (``kernels/layers.c``).
+nodes of an ONNX graph (``exporters/graph.py``). Only the encoding kernel has the order written out,
+in C (``kernels/layers.c``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ACTIVATIONS = {
     "swish": _SILU,
     "tanh": LayerActivation(torch.tanh, ("tanh", ""), 5),
 }
-"""By the names that Hugging Face's ``config.json`` uses."""
+"""Activations by their names in Hugging Face's ``config.json``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +70,7 @@ class LayerSpec:
     """Normalize what goes into attention and feed-forward block (pre-LN), not the sums after them
     (post-LN)."""
     attention_norm: bool = True
-    """Whether attention has a norm at all: ModernBERT's first layer gets states that are normalized
+    """True if attention has a norm at all: ModernBERT's first layer gets states that are normalized
     already."""
     norm_bias: bool = True
     norm_eps: float = 1e-12
@@ -80,11 +80,11 @@ class LayerSpec:
     adds_input_twice: bool = False
     """Add the layer's input once more to attention's normalized sum, and normalize that too."""
     attention_bias: bool = True
-    """Of query, key, value, and of attention's output."""
+    """Biases of query, key, value, and of attention's output."""
     intermediate_bias: bool = True
-    """Of the first product of the feed-forward block."""
+    """Bias of the first product of the feed-forward block."""
     output_bias: bool = True
-    """Of its second one."""
+    """Bias of its second product."""
     rotary_base: float | None = None
     """Turn queries and keys by angles that grow with the position (RoPE); None: positions are in
     the states."""
@@ -104,7 +104,7 @@ class LayerSpec:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is BERT's layer, which training has compiled passes for, and AMX tiles."""
+        """True if it is BERT's layer, which training has compiled passes for, and AMX tiles."""
         has_biases = (
             self.attention_bias and self.intermediate_bias and self.output_bias and self.norm_bias
         )
@@ -237,7 +237,7 @@ class LayerWeights(nn.Module):
             return False
         weight = self.query.weight
         kind = weight.device.type
-        # FlashAttention takes 16 bits alone, which under autocast are not those of the weights.
+        # FlashAttention takes only 16 bits, which under autocast are not those of the weights.
         dtype = weight.dtype
         if torch.is_autocast_enabled(kind):
             dtype = torch.get_autocast_dtype(kind)

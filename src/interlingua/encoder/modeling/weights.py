@@ -29,7 +29,7 @@ TOKEN_TYPES = "token_type_embeddings.weight"
 BUFFERS = (".position_ids", ".token_type_ids")
 """Counted-up numbers that older versions of transformers stored."""
 NAMED_LAYERS = 8
-"""In an error."""
+"""Number of layers that an error names."""
 
 
 def huggingface_name(name: str, model_type: str = "bert") -> str:
@@ -77,7 +77,7 @@ def from_huggingface_names(
             there are several models.
     """
     family = FAMILIES[config.model_type]
-    # The word embeddings are in every model: what stands before their name is the prefix of all.
+    # The word embeddings are in every model: the text before their name is the prefix of all.
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
         raise CheckpointError(
@@ -112,7 +112,7 @@ def from_huggingface_names(
     _check_layers(stored, prefix + family.layer_prefix, config, folder)
     weights: dict[str, Tensor] = {}
     for stack in family.stacks(expected):
-        # Tensors on "meta" tell the shapes that theirs must have, without any memory.
+        # Tensors on "meta" have the required shapes, without any memory.
         blanks = stack.to_theirs([expected[name] for name in stack.ours])
         theirs = []
         for name, blank in zip(stack.theirs, blanks, strict=True):

@@ -1,4 +1,4 @@
-"""BM25 over any language, without Java: the baseline of words that dense retrieval has to beat.
+"""BM25 over any language, without Java: the lexical baseline of dense retrieval.
 
 Scores are Lucene's (Robertson's, with an idf that is never negative), with the roundings of the
 package bm25s:
@@ -8,7 +8,7 @@ package bm25s:
 
 where N passages are of that mean length, df of them hold the word, and this one holds it tf times.
 The postings are in a file (``postings.py``), which a search reads a block at a time, for all
-queries at once. Of each query the best passages so far are kept. What a word is:
+queries at once. The best passages of each query so far are kept. The definition of a word:
 
 - letters, digits and their marks, NFKC and lower case; all else parts words;
 - in Chinese, Japanese and Korean script, overlapping pairs of characters, as in Lucene's CJK
@@ -209,7 +209,7 @@ class _BlockScorer:
         mean_length = postings.length / postings.count
         self._block = block
         self._postings = postings
-        # the part of the denominator that depends on the passage alone
+        # the part of the denominator that depends only on the passage
         self._norms = k1 * ((1 - b) + b * block.lengths / mean_length)
         self._of_word: dict[int, tuple[Int32[np.ndarray, " m"], Float32[np.ndarray, " m"]]] = {}
 
@@ -314,7 +314,7 @@ def tune(
             f"BM25: {len(queries)} queries with {len(relevant)} sets of relevant passages to tune"
             " on"
         )
-    # read once: k1 and b only weigh the counts; of the words those of the queries alone
+    # read once: k1 and b only weigh the counts; only the words of the queries
     analyze = analyzer(language)
     only = [word for query in queries for word in analyze(query)]
     postings = read_postings(ids, texts, language, only)

@@ -1,4 +1,4 @@
-"""Which passage holds which word how often, in a file, so that memory does not grow.
+"""The postings of words (passage and count) in a file, so that memory does not grow.
 
 Passages are taken apart one at a time. Their words wait as numbers in an array until a block is
 full. A block is then sorted by word and written: the length of each of its passages, its distinct
@@ -52,7 +52,7 @@ class PostingsBlock(NamedTuple):
         at = int(np.searchsorted(self.words, word))
         if at == len(self.words) or self.words[at] != word:
             return self.passages[:0], self.counts[:0]
-        # a word's postings begin where those of the word before it end
+        # a word's postings start where those of the previous word end
         start = self.ends[at - 1] if at else 0
         part = slice(start, self.ends[at])
         return self.passages[part], self.counts[part]
@@ -136,7 +136,7 @@ class Postings:
         in_passage = np.repeat(np.arange(len(kept)), np.frombuffer(kept, np.int32))
         # word and passage in one number, so that sorting orders by words and then by passages
         pairs, counts = np.unique((of_word << 32) | in_passage, return_counts=True)
-        # each pair of word and passage stands there once, so this counts the passages of each word
+        # each pair of word and passage occurs there once, so this counts the passages of each word
         words, holders = np.unique(pairs >> 32, return_counts=True)
         arrays = (
             np.frombuffer(lengths, np.int32),

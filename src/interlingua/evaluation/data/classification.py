@@ -76,7 +76,7 @@ def sib200_sets(folder: Path) -> LabeledSets:
     found: LabeledSets = {}
     for below in folders_in(folder):
         files = {split: below / f"{split}.tsv" for split in SPLITS}
-        # three columns tell it from a user's own label TAB text
+        # three columns distinguish it from a user's own label TAB text
         if files["train"].is_file() and _columns_of(files["train"]) == 3:
             found[below.name] = {
                 split: functools.partial(

@@ -1,4 +1,4 @@
-"""What tasks share about their data: folder, files, rows, languages, whether it is published."""
+"""Helpers of tasks for their data: folder, files, rows, languages, whether it is published."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def choose_languages(
     Args:
         wanted: language codes or names of any kind, groups' names, or pairs of languages
             (``de-en``); none for all.
-        available: a file's key -> its source language; the key is the language where that tells
-            files apart.
+        available: a file's key -> its source language; the key is the language if that
+            distinguishes files.
         groups: group name -> codes; of a group, the languages that have a file are taken.
         folder: named in errors.
         names: a file's key -> its pair of languages, ``deu-eng``; by default the key.
@@ -110,7 +110,7 @@ def choose_languages(
             found = [key for key in available if language_pair((names or {}).get(key, key)) == pair]
         else:
             found = by_code.get(full_code(item), [])
-        # "deu eng" of files with English behind is German alone; "eng" alone would be nothing
+        # "deu eng" of files with English behind is only German; "eng" by itself would be nothing
         if not found and not (len(wanted) > 1 and full_code(item) in set(map(full_code, pivots))):
             known = ", ".join([*available][:12]) + (", ..." if len(available) > 12 else "")
             raise LanguageAbsentError(

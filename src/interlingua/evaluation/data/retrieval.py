@@ -1,4 +1,4 @@
-"""Retrieval sets in a folder: questions, passages, and which passage answers which question.
+"""Retrieval sets in a folder: questions, passages, and judgments of which passage answers which.
 
 The layouts are those in which the sets are published:
 
@@ -184,7 +184,7 @@ def _read_answer_sentences(path: Path) -> RetrievalSet:
 
 
 def _sentence_at(start: int, breaks: list[list[int]]) -> int:
-    """Return the index of the last sentence that begins at or before the start of an answer."""
+    """Return the index of the last sentence that starts at or before the start of an answer."""
     return max(place for place, (begin, _) in enumerate(breaks) if begin <= start)
 
 

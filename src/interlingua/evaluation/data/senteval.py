@@ -80,7 +80,7 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
         files = {split: path.with_name(path.name.replace("train", split)) for split in trec}
         found["TREC"] = functools.partial(_read_splits, files, _parse_plain)
     for below in (folder / "MRPC", folder.parent / "mrpc"):
-        # alone it is not a folder of SentEval's
+        # by itself it is not a folder of SentEval's
         if found and "MRPC" not in found and mrpc_file(below, "train"):
             found["MRPC"] = functools.partial(_read_mrpc, below)
     return found

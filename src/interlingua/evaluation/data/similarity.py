@@ -79,7 +79,7 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
         key = "-".join(sorted(languages, key=lambda code: code != "en"))
         if part == "b":
             key += "_4b"
-        # the rows of these tracks begin with English, although their names end with it
+        # the rows of these tracks start with English, although their names end with it
         if any(name in path.name for name in ENGLISH_FIRST):
             languages = ("en", languages[0])
         _keep(found, key, SimilarityFile(languages, path))

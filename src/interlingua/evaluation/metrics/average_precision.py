@@ -1,4 +1,4 @@
-r"""Mean average precision over a whole pool, however deep the relevant passages lie.
+r"""Mean average precision over a whole pool, whatever the ranks of the relevant passages.
 
 Average precision of a question is the mean, over its relevant passages, of the precision at each
 one's rank: with ranks $k_1 < \dots < k_R$ it is $\frac{1}{R} \sum_i i / k_i$. Only the ranks of the
@@ -51,7 +51,7 @@ def relevant_ranks(
     rows = max(1, cells // max(1, m))
     ranks = np.zeros(relevant.shape, dtype=np.int64)
     for start in range(0, n, rows):
-        # padded, so that equal vectors have equal similarities wherever they stand in a block
+        # padded, so that equal vectors have equal similarities at any row of a block
         block, size = padded_block(queries, start, rows)
         similarities = np.empty((size, m), dtype=np.float32)
         for first in range(0, m, _COLUMNS):

@@ -93,7 +93,7 @@ def _resampled_ranks(
     """Compute the rank of each item within each resample, as ``average_ranks`` does."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
-    # where each distinct value begins
+    # the first index of each distinct value
     first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     # (r, distinct values): items drawn of each, and their mean rank
     drawn = np.add.reduceat(counts[:, order], first, axis=1)

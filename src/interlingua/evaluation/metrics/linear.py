@@ -1,4 +1,4 @@
-"""What the classifiers over embeddings share: first weights, and numbers of classes."""
+"""Helpers of classifiers over embeddings: initial weights, and numbers of classes."""
 
 from __future__ import annotations
 

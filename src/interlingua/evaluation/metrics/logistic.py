@@ -201,7 +201,7 @@ class _State:
             width - 1, classes, torch.Generator().manual_seed(SEED), dtype=dtype
         )
         start = torch.cat([weight, bias[:, None]], dim=1)
-        # (f, r, c, d1): splits, strengths, classes, inputs and a bias; all begin with the same
+        # (f, r, c, d1): splits, strengths, classes, inputs and a bias; all start with the same
         self.weights = start.repeat(len(splits), len(splits[0].l2), 1, 1)
         self.l2 = torch.tensor([split.l2 for split in splits], dtype=dtype)[..., None, None]
         # the optimizer's running means of the gradient and of its square

@@ -1,4 +1,4 @@
-"""One pass over all similarities of a mixed pool: what is nearest, and in which language.
+"""One pass over all similarities of a mixed pool: the nearest sentence and its language.
 
 The sentences of L languages are line-aligned: line n of every language is the same sentence. Each
 sentence is a query against the sentences of every language, its own included, itself excluded. A
@@ -69,7 +69,7 @@ class Pool(NamedTuple):
 
 
 class _Nearest(NamedTuple):
-    """For a block of queries, by language: the translation's cosine, and the best other line."""
+    """Cosine of the translation and best other line, by language, for a block of queries."""
 
     translation: Float32[Tensor, "r l"]
     other: Float32[Tensor, "r l"]

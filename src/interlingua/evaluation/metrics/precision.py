@@ -1,4 +1,4 @@
-"""Average precision: do the pairs that belong together have the higher scores?"""
+"""Average precision of ranked pairs: whether the positive ones have the higher scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrieval of translations by cosine: is the nearest candidate the right one?"""
+"""Retrieval of translations by cosine: whether the nearest candidate is the right one."""
 
 from __future__ import annotations
 

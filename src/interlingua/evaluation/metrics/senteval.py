@@ -1,4 +1,4 @@
-"""SentEval's three ways from labeled vectors to an accuracy.
+"""SentEval's three protocols from labeled vectors to an accuracy.
 
 Source: ``senteval/tools/validation.py`` of facebookresearch/SentEval (Conneau and Kiela 2018): its
 classes ``InnerKFoldClassifier``, ``KFoldClassifier`` and ``SplitClassifier``, with torch's logistic
@@ -28,7 +28,7 @@ from interlingua.evaluation.metrics.logistic import (
 )
 
 DEV_SHARE = 0.05
-"""Of the training set, to stop the last training by."""
+"""Share of the training set that decides when the last training stops."""
 
 
 class Outcome(NamedTuple):
@@ -163,5 +163,5 @@ def _folds(y: Int64[ndarray, " n"], settings: LogisticSettings) -> Any:
             " cross-validation"
         )
     splitter = selection.StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED)
-    # the folds depend on the classes alone, so the vectors need not be there
+    # the folds depend only on the classes, so the vectors need not be there
     return splitter.split(np.zeros(len(y)), y)

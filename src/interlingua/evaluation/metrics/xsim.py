@@ -42,7 +42,7 @@ class XSimSearch(NamedTuple):
 
     def ratio(self, i: int, j: int) -> float:
         """Compute the ratio margin of query i and candidate j."""
-        # one pair anew: the search keeps the scores of each query's nearest candidates alone
+        # one pair anew: the search only keeps the scores of each query's nearest candidates
         cosine = self.x_means.new_tensor(float(self.x[i] @ self.y[j]))
         return float(margin_score(cosine, self.x_means[i], self.y_means[j], margin="ratio"))
 

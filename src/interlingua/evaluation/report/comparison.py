@@ -35,7 +35,7 @@ CORNERS = {"groups": "group", "languages": "language pair", "tasks": "task"}
 """The kind of rows -> the name of a row."""
 _ROWS = tuple(CORNERS)
 LEVEL = 0.05
-"""Of significance."""
+"""Level of significance."""
 SIGNIFICANT = "†"
 UNLIKE = "‡"
 
@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 
     name: str
     scale: float = 1
-    """What the value as measured is multiplied with."""
+    """Factor of the measured value."""
     digits: int = 0
     """Decimals."""
 
@@ -186,7 +186,7 @@ def compare_results(
     shown = []
     for table, (columns, _) in zip(tables, found, strict=True):
         rows = [row for row in table.rows if row_pattern.search(row.name)]
-        # a table of which no row is left is not shown for its costs alone
+        # a table without any row left is not shown only for its costs
         if rows and costs:
             rows += costs_of(columns)
         if rows:
@@ -386,7 +386,7 @@ def rows_of(chosen: ChosenResults, by: str, metric: str, reference: int | None) 
             higher_is_better=first.is_better_high(metric),
             of="" if by == "tasks" else name,
         )
-        # items are kept for the main metric alone
+        # items are kept only for the main metric
         if reference is not None and metric == first.main_metric:
             row = marked(row, chosen, reference, _subsets_of(first, by, name))
         rows.append(row)
@@ -486,7 +486,7 @@ def costs_of(columns: Sequence[Column]) -> list[Row]:
             costs = [float(training[key]) for training in column.trainings if training.get(key)]
             cells.append(_cell(costs))
         rows.append(Row(cost.name, cells, cost.digits, None, metric=key, scale=cost.scale))
-    # a Cell is a tuple of fields and so always true: dropped are rows of None alone
+    # a Cell is a tuple of fields and so always true: only rows of None are dropped
     return [row for row in rows if any(row.cells)]
 
 

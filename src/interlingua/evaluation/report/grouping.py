@@ -1,8 +1,8 @@
-"""Which results stand in one column (one model), and which in one table (comparable ones).
+"""Grouping of results: into columns (one model each), and into tables (comparable ones).
 
 A column holds the results of one model, or of the seeds of one training configuration. A section
 holds, for each column, the results on one task with one choice of its settings, so that its numbers
-can stand next to each other. Where data, protocol versions or settings differ all the same,
+can be compared. Where data, protocol versions or settings differ all the same,
 ``column_differences`` finds the columns that can't be compared.
 """
 
@@ -23,7 +23,7 @@ from interlingua.evaluation.scores import TaskResult
 BY_CONFIG = "config"
 """Groups models that were trained by one config but for the seed."""
 ChosenResults = list[list[TaskResult]]
-"""For each column the results, one per seed, that a row is made from."""
+"""Results of each column, one per seed, that a row is made from."""
 
 
 class Column(NamedTuple):

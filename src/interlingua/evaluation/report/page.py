@@ -349,7 +349,7 @@ def _of_languages(
         of_code = [name for name, subset in subsets.items() if code in subset.languages]
         mean_of_code = functools.partial(_mean, of_code, metric)
         row = row_of(code, section.chosen, mean_of_code)
-        # items are kept for the main metric alone
+        # items are kept only for the main metric
         if metric == first.main_metric:
             row = marked(row, section.chosen, reference, of_code)
         rows.append(row._replace(of=code))

@@ -33,9 +33,9 @@ _FORMATS = {
     "html": (".html", ".htm"),
     "jsonl": (TABLE_SUFFIX,),
 }
-"""What a report may be written in, and the suffixes that ask for it."""
+"""Formats of a report, and the suffixes that select them."""
 _MOST_COLUMNS = 21
-"""Of a table in the terminal; 20 languages and their names."""
+"""Maximum number of columns of a table in the terminal: 20 languages and their names."""
 CSV_COLUMNS = (
     "task", "rows", "metric", "model", "value", "sd", "baseline", "difference", "low", "high",
     "p_value", "comparable",
@@ -98,7 +98,7 @@ def _matrix(name: str, cells: Mapping[str, float]) -> Table:
     pairs = [tuple(cell.split("-")) for cell in cells]
     rows = list(dict.fromkeys(row for row, _ in pairs))
     has_cells = dict.fromkeys(column for _, column in pairs)
-    # in the rows' order, so that a language's own cell stands on the diagonal
+    # in the rows' order, so that a language's own cell is on the diagonal
     in_order = dict.fromkeys([*rows, *has_cells])
     columns = [column for column in in_order if column in has_cells]
     lines = []

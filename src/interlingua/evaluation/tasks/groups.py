@@ -4,8 +4,8 @@ Printed counts in the papers differ from these.
 
 The EMS groups follow its Tables I, IV, V and XIV: the lists here reproduce the printed averages,
 three of the printed counts (15, 38, 48) do not. A group is reported as
-``<name>_<present>of<size>``, so that the average of an incomplete group never stands under the name
-of the whole.
+``<name>_<present>of<size>``, so that the average of an incomplete group never has the name of the
+whole.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TATOEBA_GROUPS: dict[str, tuple[str, ...]] = {
     for name, codes in {
         "muse": _MUSE,  # the 14 of the calibrated-similarity paper; EMS prints 15, English counted
         "xtreme": _XTREME,
-        "xtreme_max": f"{_XTREME} max",  # what EMS averages as XTREME: max stands in for Malay
+        "xtreme_max": f"{_XTREME} max",  # the languages that EMS averages as XTREME: max replaces Malay
         "sbert_distill": _SBERT_DISTILL,  # EMS prints 48
         "ems": _EMS,  # EMS, Table IV
         "less_than_laser": _LESS_THAN_LASER,  # EMS had less training data than LASER

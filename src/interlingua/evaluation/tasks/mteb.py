@@ -78,7 +78,7 @@ class MTEB:
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
-        """See ``Task.evaluate``."""
+        """Score an encoder with mteb's own implementation of the task."""
         start = time.perf_counter()
         with warnings.catch_warnings():
             # of what mteb and its libraries do among themselves
@@ -177,7 +177,7 @@ class MTEB:
     def _subset(self, task: Any, entry: dict[str, Any]) -> SubsetScores:
         """Convert the main score of a subset to our form."""
         name = entry["hf_subset"]
-        # a code that we don't know stands as mteb spells it
+        # an unknown code stays as mteb spells it
         codes = [find_code(code) or code.replace("-", "_") for code in entry["languages"]]
         # a task with one subset has no level of subsets in its data
         items: Any = (task.dataset.get(name) or task.dataset)[task.eval_splits[0]]

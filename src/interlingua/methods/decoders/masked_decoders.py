@@ -35,15 +35,15 @@ class DecoderArrangement(NamedTuple):
     input_ids: Int64[Tensor, " t"]
     """The tokens except those that a vector replaces."""
     rows: Int64[Tensor, " t"]
-    """Which sentence each of these belongs to."""
+    """Number of the sentence that each of these belongs to."""
     positions: Int64[Tensor, " t"]
     """Their places in the whole sentences."""
     tokens_by_length: LengthGroups
-    """Of the sentences without the tokens that a vector replaces."""
+    """Groups by length of the sentences without the tokens that a vector replaces."""
     order: Int64[Tensor, " n"]
-    """Of [vectors; tokens]: each vector in front of its sentence's tokens."""
+    """Order of [vectors; tokens]: each vector in front of its sentence's tokens."""
     by_length: LengthGroups
-    """Of the sentences in this order."""
+    """Groups by length of the sentences in this order."""
     labeled: LabeledTokens
     """The tokens to predict, in this order."""
 
@@ -52,7 +52,7 @@ class MaskedDecoder(nn.Module):
     """Few layers over a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
 
     Their input is [h; e_1 + p_1; ...; e_N + p_N]. Token and position embeddings are the encoder's,
-    arguments of each call. If sentences begin with a token such as ``[CLS]``, h replaces it.
+    arguments of each call. If sentences start with a token such as ``[CLS]``, h replaces it.
     Otherwise h comes before the first token.
 
     Args:

@@ -1,4 +1,4 @@
-"""Decoders that translate from a sentence's vector alone: LASER's LSTM, and a transformer.
+"""Decoders that translate using only a sentence's vector: LASER's LSTM, and a transformer.
 
 They are used in training only.
 """

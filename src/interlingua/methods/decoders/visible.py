@@ -24,7 +24,7 @@ from interlingua.encoder.modeling.layer_weights import run_layer
 from interlingua.runtime.devices import on_device
 
 Visible = Callable[[Int64[Tensor, " n"], int], Bool[Tensor, "m l l"]]
-"""From rows of the batch, all of one length, to what each token (second axis) is shown of its
+"""Function from rows of the batch, all of one length, to what each token (second axis) sees of its
 sentence (third); the first axis is that of the rows, or 1. No token may be shown nothing."""
 
 

@@ -1,4 +1,4 @@
-"""Heads that stand on sentence embeddings in training only; none is exported."""
+"""Heads on sentence embeddings, used only in training; none is exported."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class TokenPredictionHead(nn.Module):
         width = dim
         if tags is not None:
             width += tags.embedding.embedding_dim
-        # Output embeddings of another module are as wide as the sentence embedding alone.
+        # Output embeddings of another module have only the width of the sentence embedding.
         output_width = dim if shared else width
         self.tags = tags
         self.dense = nn.Linear(width, output_width)

@@ -43,7 +43,7 @@ class MaskedTokenHead(nn.Module):
 
     def __init__(self, dim: int, vocab_size: int, *, transform: bool) -> None:
         super().__init__()
-        # Without layers it gives back what it is given.
+        # Without layers it returns its input.
         layers: list[nn.Module] = []
         if transform:
             layers = [nn.Linear(dim, dim), nn.GELU(), nn.LayerNorm(dim)]
@@ -70,15 +70,15 @@ class TranslationArrangement(NamedTuple):
     target: Int64[Tensor, " t"]
     """States of the translations that stay."""
     rows: Int64[Tensor, " t"]
-    """Which translation each of these belongs to."""
+    """Number of the translation that each of these belongs to."""
     is_hidden: Bool[Tensor, " t"]
-    """Which of these are predicted; masks are shown in their stead."""
+    """True for tokens that are predicted and replaced by masks."""
     order: Int64[Tensor, " n"]
-    """Of [sources; targets]: each sentence in front of its translation."""
+    """Order of [sources; targets]: each sentence in front of its translation."""
     cu_seqlens: Int[Tensor, " b+1"]
     """Boundaries of the pairs in this order."""
     positions: Int64[Tensor, " n"]
-    """Of the tokens in this order, each counted in its own sentence."""
+    """Positions of the tokens in this order, each counted in its own sentence."""
     labeled: LabeledTokens
     """The tokens to predict, in this order."""
 
@@ -91,7 +91,7 @@ class TranslationHead(nn.Module):
     .. math:: g^0(h, y) = (h_1, \dots, h_{S_x}, [MASK] \times S_y)
 
     K transformer layers over g^0, and a masked language model's head. As in the released code it
-    begins as a copy of the encoder's embeddings and last K layers, and learns apart from it.
+    starts as a copy of the encoder's embeddings and last K layers, and learns apart from it.
 
     Differs from the released code: positions count from 0 on either side. In the released
     code those of the masks are added twice, the second time behind the source's padding.
@@ -166,7 +166,7 @@ class TranslationHead(nn.Module):
         """
         order = arrangement.order
         device = targets.device
-        # What stands at the targets' places: a mask where a token is predicted, else its state.
+        # Input at the targets' places: a mask where a token is predicted, else its state.
         mask_ids = torch.full(arrangement.target.shape, self.mask_id, device=device)
         masks = self.backbone.word_embeddings(mask_ids)
         if language is not None:
@@ -177,7 +177,7 @@ class TranslationHead(nn.Module):
         # g^0: each source in front of its target.
         source_states = gather_rows(sources, arrangement.source).to(shown.dtype)
         inputs = gather_rows(torch.cat([source_states, shown]), order)
-        # g^1 ... g^K. Of the first argument the backbone looks at the length alone, as it is given
+        # g^1 ... g^K. The backbone only uses the length of the first argument, as it receives
         # embeddings.
         states = self.backbone(
             order, arrangement.cu_seqlens, word_embeddings=inputs, positions=arrangement.positions

@@ -1,7 +1,7 @@
 """The head that predicts masked tokens from their states and a sentence vector, MEXMA.
 
-It is there in training only. The sentence vector is that of the translation, so that the head can
-use it only if both say the same: that is what brings the vectors of translations together.
+It is used only in training. The sentence vector is that of the translation. The head can use it
+only if both have the same meaning, which brings the vectors of translations together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Arrangement(NamedTuple):
     kept: Int64[Tensor, " k"] | None
     """States that stay, where a vector takes the place of its sentence's first one."""
     order: Int64[Tensor, " n"]
-    """Of [S; H]: each vector in front of its sentence's states."""
+    """Order of [S; H]: each vector in front of its sentence's states."""
     cu_seqlens: Int[Tensor, " b+1"]
     """Boundaries of the sentences in this order."""
     tokens: Int64[Tensor, " t"] | None
@@ -59,7 +59,7 @@ class UnmaskingHead(nn.Module):
 
     Args:
         config: layers, heads and so on.
-        encoder: gives the states, and the vocabulary to predict. If the vocabulary begins sentences
+        encoder: gives the states, and the vocabulary to predict. If the vocabulary starts sentences
             with a special token, S takes the place of this token's state; else S is put before the
             first word's.
         attention_dropout: probability of zeroing an attention weight.
@@ -102,7 +102,7 @@ class UnmaskingHead(nn.Module):
         """
         one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
         if self.replaces_first:
-            # The first token's state goes out, and S stands for it.
+            # S replaces the first token's state.
             behind = Tails.of(cu_seqlens, skip=1)
             order, boundaries = chained(one_each, behind.cu_seqlens)
             return Arrangement(behind.kept, order, boundaries, None)

@@ -1,4 +1,4 @@
-"""Where a student's targets come from: a bank of stored teacher vectors, or a teacher.
+"""Sources of a student's targets: a bank of stored teacher vectors, or a teacher.
 
 A bank is filled once, before training, with the vectors of all sentences of the pivot language (and
 of the languages that the teacher knows). Each step then looks its sentences up by their keys, and
@@ -45,13 +45,13 @@ class Negatives(NamedTuple):
     """
 
     vectors: Float[Tensor, "n d"]
-    """Of the teacher, of length 1."""
+    """Vectors of the teacher, of length 1."""
     same_sentence: Bool[Tensor, "b n"]
-    """Which of them is of the pair's own sentence of the pivot language."""
+    """True for the negative of the pair's own sentence of the pivot language."""
     same_meaning: Bool[Tensor, "b n"]
-    """Which of them translate the same as the pair, those of the same sentence among them."""
+    """True for negatives with the pair's meaning, including those of the same sentence."""
     pairs: Bool[Tensor, "b b"]
-    """Which pairs of the batch say the same."""
+    """True for pairs of the batch with the same meaning."""
     languages: Int64[Tensor, " b"]
     """A number for the language that the student reads of each."""
 
@@ -67,7 +67,7 @@ class Negatives(NamedTuple):
 
 
 VectorSource = TokenBatch | Float[Tensor, "b d"]
-"""Where the teacher's vectors come from: the sentences in its tokens, or the bank's vectors."""
+"""Source of the teacher's vectors: the sentences in its tokens, or the bank's vectors."""
 
 
 class AnchoredPairs(NamedTuple):
@@ -75,17 +75,17 @@ class AnchoredPairs(NamedTuple):
 
     translations: TokenBatch
     originals: TokenBatch
-    """In the pivot language; behind these their altered forms, if there are any."""
+    """Sentences in the pivot language, followed by their altered forms, if any."""
     both: TokenBatch | None
     """Translations and originals, where both are read."""
     owners: Int64[Tensor, " m"] | None
     """Row of the original of each altered form."""
     meanings: Meanings
-    """Of the pairs, by their originals and translations."""
+    """Meanings of the pairs, by their originals and translations."""
     languages: tuple[Int64[Tensor, " b"], Int64[Tensor, " b"]]
     """Numbers for the languages of the translations and of the originals."""
     anchors: VectorSource
-    """Of the originals."""
+    """Anchors of the originals."""
     known: tuple[Int64[Tensor, " k"], VectorSource] | None
     """Rows of translations in languages that the teacher knows, and their vectors' source."""
     in_bank: Int64[Tensor, " b"] | None
@@ -98,9 +98,9 @@ class Reading(NamedTuple):
     sentences: TokenBatch
     """The translations, the originals with their altered forms, or all in this order."""
     targets: list[Float[Tensor, "b d"]]
-    """For each side that is read."""
+    """Targets of each side that is read."""
     languages: list[Int64[Tensor, " b"]]
-    """For each side, a number for the language of each sentence."""
+    """Language number of each sentence, for each side."""
     anchors: Float[Tensor, "b d"]
     """The teacher's vectors of the originals."""
     owners: Int64[Tensor, " m"] | None
@@ -151,12 +151,12 @@ class Anchors(nn.Module):
         self._vocabulary = student.vocabulary
         self._dim = student.dim
         self.teacher: Encoder | None = None
-        # Several teachers, and ready vectors, are there to fill a bank alone: see `open_teachers`.
+        # Several teachers, and ready vectors, are only used to fill a bank: see `open_teachers`.
         if len(self.teachers) < 2 and not any(map(is_vector_file, self.teachers)):
             teacher = Encoder.load(self.teachers[0]) if self.teachers else student.clone()
             self.teacher = teacher.float()
             self.teacher.requires_grad_(False)
-            # Made for its check alone: what the teacher can't read is refused at once.
+            # Made only for its check: text that the teacher can't read is refused at once.
             self._reader(self.teacher, 0)
 
     def train(self, mode: bool = True) -> Anchors:
@@ -323,7 +323,7 @@ class Anchors(nn.Module):
             same_meaning = same_pairs
         else:
             assert pairs.in_bank is not None
-            # In the bank the groups are those of the whole corpus, not of this batch alone.
+            # In the bank the groups are those of the whole corpus, not only of this batch.
             in_bank = gather(on_device(pairs.in_bank, device))
             window = self.bank.window(step, device)
             vectors = window.vectors

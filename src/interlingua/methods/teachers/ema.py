@@ -43,7 +43,7 @@ class EmaTeacher(nn.Module):
         self.encoder = student.clone().float()
         self.encoder.requires_grad_(False).eval()
         self.lost = nn.ParameterList()
-        """What rounding took from each weight's updates; nothing unless compensated."""
+        """Rounding error of each weight's updates; empty unless compensated."""
         if compensated:
             zeros = [torch.zeros_like(weight) for weight in self.encoder.parameters()]
             self.lost.extend(nn.Parameter(zero, requires_grad=False) for zero in zeros)
@@ -70,8 +70,8 @@ class EmaTeacher(nn.Module):
         # From here on ``lost`` holds the update: the change, and what earlier updates lost.
         torch._foreach_add_(lost, change)
         del change  # as large as the teacher
-        # What of the update arrives in the sum with a weight: the rest is lost. The order matters,
-        # as each other one would be rounded once more.
+        # The part of the update that the sum with a weight keeps: the rest is lost. The order
+        # matters, as each other one would be rounded once more.
         arrived = torch._foreach_add(own, lost)
         torch._foreach_sub_(arrived, own)
         torch._foreach_add_(own, lost)

@@ -195,7 +195,7 @@ class VectorTeacher:
         rows = []
         for ids, key in zip(sentences, keys, strict=True):
             row = self._rows.get(key)
-            # Decoding costs more than a look-up, so it is done for the rest alone.
+            # Decoding costs more than a look-up, so it is done only for the rest.
             if row is None:
                 row = self._rows_by_text.get(self.text(ids))
             rows.append(row)

@@ -2,9 +2,10 @@
 
 A bank is a folder: ``keys.npy`` (one 64-bit key a sentence, see
 ``batches.sentences.sentence_keys``), ``groups.npy`` (sentences of one group translate a common
-sentence, so none is a negative of another), ``vectors.npy`` (float16) and ``bank.json``. First
-stand the sentences of the pivot language that serve as negatives, in the order of their keys, which
-is a random order; behind them others that are only looked up (translations, held-out sentences).
+sentence, so none is a negative of another), ``vectors.npy`` (float16) and ``bank.json``. The
+sentences of the pivot language that serve as negatives come first, in the order of their keys,
+which is a random order. Sentences that are only looked up (translations, held-out sentences)
+follow.
 
 Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size``
 neighbors that moves every ``every`` steps. So a resumed run sees what the first one would have
@@ -45,7 +46,7 @@ class BankRecord:
     """The contents of ``bank.json``."""
 
     digest: str
-    """Of the teachers, how they are joined, and the sentences."""
+    """Digest of the teachers, how they are joined, and the sentences."""
     negatives: int
     """Sentences of the pivot language that serve as negatives."""
     sentences: int
@@ -54,7 +55,7 @@ class BankRecord:
     """Negatives in the largest group."""
     teachers: tuple[str, ...]
     widths: tuple[int, ...]
-    """Of the teachers' vectors."""
+    """Widths of the teachers' vectors."""
     explained_variance: float | None = None
     """Share of the joined vectors' variance that was kept; none for one teacher as it is."""
     cpu_seconds: float
@@ -67,7 +68,7 @@ class BankWindow(NamedTuple):
     keys: Int64[Tensor, " n"]
     groups: Int64[Tensor, " n"]
     vectors: Float[Tensor, "n d"]
-    """Of length 1."""
+    """Vectors of length 1."""
 
 
 class BankRequest(NamedTuple):
@@ -152,7 +153,7 @@ class TeacherBank:
         """
         rows = self.rows(keys)
         is_negative = (rows >= 0) & (rows < self.record.negatives)
-        # Row 0 stands in for those that are not there, and is masked out.
+        # Row 0 replaces missing rows, and is masked out.
         groups = np.where(is_negative, self._groups[np.maximum(rows, 0)], -1)
         return torch.from_numpy(groups.astype(np.int64)).to(keys.device)
 
@@ -240,7 +241,7 @@ def read_bank_record(path: Path, *, verify: bool = False) -> BankRecord | None:
         path: the folder.
         verify: compare its files with their digests, which reads all of them.
     """
-    # The checksum does not tell who wrote it.
+    # The checksum does not authenticate the writer.
     try:
         found = read_record(path / _RECORD, TEACHER_BANK)
         files = found.pop("files", None)

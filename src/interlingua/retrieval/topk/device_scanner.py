@@ -89,7 +89,7 @@ class DeviceScanner:
         self.tile = tile
 
     def prepare(self, block: Block, *, of_x: bool) -> Resident:
-        """See ``Scanner``; the block's own memory is not kept."""
+        """Copy a block to the device and round it; the block's memory on the host is not kept."""
         vectors = on_device(torch.from_numpy(block.vectors), self.device)
         matrix, precision = self.plain.rounded(vectors, of_x=of_x)
         return Resident(vectors, matrix, precision, block.start)
@@ -98,7 +98,7 @@ class DeviceScanner:
     def scan(
         self, x: Resident, y: Resident, of_x: NeighborLists, of_y: NeighborLists | None
     ) -> None:
-        """See ``Scanner``."""
+        """Update the lists of both blocks, those of y only if they are passed."""
         width = x.matrix.shape[1]
         left = _DeviceBlock(x, of_x, x.precision.slack(y.precision, width, 0), self.device)
         right = _DeviceBlock(y, of_y, y.precision.slack(x.precision, width, 0), self.device)

@@ -74,7 +74,7 @@ class CompiledScanner:
         return library("neighbors") is not None
 
     def prepare(self, block: Block, *, of_x: bool) -> Bytes:
-        """See ``Scanner``; a part at a time, which stays in the cache."""
+        """Arrange a block of candidates for the kernel, one part at a time to stay in the cache."""
         if of_x:
             return self._prepare_rows(block)
         return self._prepare_columns(block)
@@ -162,7 +162,7 @@ class CompiledScanner:
         return ceil_div(width, self.bytes_at_once) * self.bytes_at_once
 
     def scan(self, x: Bytes, y: Bytes, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
-        """See ``Scanner``.
+        """Update the lists of both blocks, those of y only if they are passed.
 
         A row is of one thread, so that all threads write into the lists of x. Of the lists of y the
         first thread has the given ones, each other one has lists of its own, for what is better

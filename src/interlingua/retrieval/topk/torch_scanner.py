@@ -94,7 +94,7 @@ class TorchScanner:
         self.room = torch.empty(0, device=self.device, dtype=self.dtype)
 
     def prepare(self, block: Block, *, of_x: bool) -> Rounded:
-        """See ``Scanner``."""
+        """Round a block of vectors to the dtype of the products, and bound the error."""
         vectors = torch.from_numpy(block.vectors)
         matrix, precision = self.rounded(vectors, of_x=of_x)
         longest = max(float(lengths(part).max()) for part in torch.split(vectors, PART))
@@ -138,7 +138,7 @@ class TorchScanner:
 
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
-        """See ``Scanner``."""
+        """Update the lists of both blocks, those of y only if they are passed."""
         # Small tiles: the products of one stay in the cache until they were looked at.
         with sums_in_float32():
             for i in range(0, len(x.block.vectors), _TILE_ROWS):

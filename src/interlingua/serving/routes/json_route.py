@@ -93,7 +93,7 @@ class StrictRoute(APIRoute):
     """A route with a function from the request and a body of JSON to a response."""
 
     def get_route_handler(self) -> Handler:
-        """See FastAPI."""
+        """Return the handler that parses and checks the body (called by FastAPI)."""
         # A route without a body is left to FastAPI.
         model: type[BaseModel] | None = get_type_hints(self.endpoint).get("body")
         if model is None:
@@ -138,7 +138,7 @@ class DirectRoutes:
                     self._routes[route.path] = (route, route.get_route_handler())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Dispatch a request to its route (ASGI)."""
         found = None
         if scope.get("method") == "POST":
             found = self._routes.get(scope["path"])

@@ -1,1 +1,1 @@
-"""Feeds of a run: from files to batches."""
+"""Feeds of a run, from files to batches."""

@@ -1,4 +1,4 @@
-"""[data] of a run: where each feed of a method comes from."""
+"""[data] of a run: the source of each feed of a method."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class QuestionsConfig(CheckedSettings):
     hard_negatives: Annotated[int, Between(0, 1_000)] = 0
     """Hard negatives a question, where the files have some."""
     language_block: Annotated[int, Between(1, 2**20)] = 1
-    """Questions next to one another that are of one language, for losses that compare those alone;
-    1 = in any order."""
+    """Number of consecutive questions of one language, for losses that compare only these; 1 = any
+    order."""
     question_prompt: str = ""
     """Put in front of questions, for backbones that were trained with a prompt; kept with the
     model."""

@@ -119,8 +119,8 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
         "questions": data.questions,
         "monolingual": data.monolingual,
     }
-    # What the method needs, then what it would not read: a section that has no effect is refused.
-    # A corpus is left out of the second, as it also holds the vocabulary.
+    # First the sections that the method needs, then those it would not read: a section without
+    # effect is refused. A corpus is left out of the second, as it also holds the vocabulary.
     for feed in feeds:
         if given[feed] is None:
             key = "corpus" if feed == "parallel" else feed
@@ -221,7 +221,7 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
     whole = config.run.global_batch_size
     own = own_batch_sizes(config.data)
     first = feeds[0]
-    # That of monolingual data has a default, so that it need not have been given.
+    # The one of monolingual data has a default, so that it may be missing.
     if first != "monolingual" and own.get(first, 0) not in (0, whole):
         key = "data.batch_size"
         if first != "parallel":

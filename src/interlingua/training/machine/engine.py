@@ -1,4 +1,4 @@
-"""The ten calls that know devices, ranks and precision; Lightning Fabric does the work.
+"""The only ten calls that depend on devices, ranks and precision, over Lightning Fabric.
 
 All processes run the same program and make the same decisions, each on its own part of a step's
 batch. DDP averages their gradients in the backward pass. A loss that compares rows of all processes
@@ -83,7 +83,7 @@ class Engine:
         way = fastest_way(config.precision, config.executor, self.device_kind)
         computation = _Computation(way.precision, self.device_kind)
         self.compares_rows = False
-        """Whether a loss has requested the embeddings of all processes."""
+        """True if a loss has requested the embeddings of all processes."""
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self._until_the_end = contextlib.ExitStack()
@@ -98,7 +98,7 @@ class Engine:
             strategy=_strategy(config.strategy, launch.processes),
             plugins=[launch.environment, computation],
         )
-        # A later run of this process begins with the environment as it was.
+        # A later run of this process starts with the unchanged environment.
         self._until_the_end.callback(_restore_environment, dict(os.environ))
         with command_in_place_of_script():
             self._fabric.launch()
@@ -123,7 +123,7 @@ class Engine:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process writes files and messages."""
+        """True if this process writes files and messages."""
         return self.rank == 0
 
     @property
@@ -134,7 +134,7 @@ class Engine:
 
     @property
     def sparse_gradients(self) -> bool:
-        """Whether gradients of embedding tables may be sparse: in one process, on the CPU."""
+        """True if gradients of embedding tables may be sparse: in one process, on the CPU."""
         return self.world_size == 1 and self.device_kind == "cpu"
 
     def resolve_hardware(self, config: TrainConfig) -> TrainConfig:

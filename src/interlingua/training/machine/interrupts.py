@@ -22,7 +22,7 @@ class Interrupts:
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Self:
-        # Python lets the main thread alone set handlers.
+        # Python lets only the main thread set handlers.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._ask)

@@ -1,4 +1,4 @@
-"""Who starts a run's processes: this command, torchrun or Slurm's srun.
+"""Launching of a run's processes by this command, torchrun or Slurm's srun.
 
 A job script of Slurm sets the same variables as its steps do, but only ``srun`` starts processes:
 in the script itself this command starts them, as it does without Slurm. Fabric's own class for
@@ -114,7 +114,7 @@ def _of_srun(devices: int) -> Launch:
     os.environ["RANK"] = str(node * per_node + local_rank)
     os.environ.setdefault("MASTER_ADDR", SLURMEnvironment.resolve_root_node_address(hosts))
     os.environ.setdefault("MASTER_PORT", str(port))
-    # A task of --gpus-per-task sees its own GPU alone, and NCCL has no direct way to the others.
+    # A task of --gpus-per-task sees only its own GPU, and NCCL has no direct way to the others.
     remedy = (
         f"let every task see all GPUs of its node by --gpus-per-node={per_node} in place of"
         " --gpus-per-task and --gpu-bind, or start fewer tasks: --ntasks-per-node"

@@ -1,4 +1,4 @@
-"""A student's new linear layer begins as the least-squares map to its teachers' vectors.
+"""Initialization of a student's new linear layer as the least-squares map to its teachers' vectors.
 
 The joined principal components of several teachers span a space that no encoder starts in: its
 vectors and the targets differ at least by a rotation, which the transformer would have to learn

@@ -1,4 +1,4 @@
-"""AdamW over the rows of a table that were ever looked up.
+"""AdamW that updates only the rows of a table that were ever looked up.
 
 With a vocabulary of 250,000 words most weights of a small model are its table of word embeddings,
 and most rows of it belong to words that the corpus does not have. Their gradient and moments are

@@ -64,7 +64,7 @@ def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -
     if config.name == "ramp":
         warmup = max_steps
     factor = _warm(step, warmup, config.warmup_start)
-    # EMS multiplies its cosine into the warm-up; the other decays begin behind it.
+    # EMS multiplies its cosine into the warm-up; the other decays start after it.
     if config.name == "ems":
         return factor * (1 + math.cos(math.pi * step / (EMS_RUNS_PER_COSINE * max_steps))) / 2
     if config.name in ("constant", "ramp") or step < warmup:

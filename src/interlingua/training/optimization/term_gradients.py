@@ -1,4 +1,4 @@
-"""How strongly each term of a loss pulls at the weights: the norm of its gradient.
+"""Influence of each term of a loss on the weights, as the norm of its gradient.
 
 The value of a term says little about its influence: a term may be large and flat. Here the loss is
 computed once more, without dropout, and each of its terms is differentiated by itself. The run is
@@ -124,7 +124,7 @@ def _gradient_norm(term: Tensor, weights: list[torch.nn.Parameter]) -> float:
     gradients = [gradient for gradient in found if gradient is not None]
     norms = []
     for gradient in gradients:
-        # a row of a table may stand in a sparse gradient several times
+        # a row of a table may occur in a sparse gradient several times
         values = gradient.coalesce().values() if gradient.is_sparse else gradient
         if values.numel():
             norms.append(torch.linalg.vector_norm(values.float()))

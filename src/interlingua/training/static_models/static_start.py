@@ -1,9 +1,9 @@
-"""Where the training of token vectors begins: a transformer's vectors of single tokens.
+"""Initial token vectors for training: a transformer's vectors of single tokens.
 
 Model2Vec distils them in four steps: embed each token by itself, subtract the mean, keep the
 directions of largest variance, and weight tokens by how rare they are (smooth inverse frequency,
-Arora et al. 2017). The mean of such vectors is already a fair sentence vector; training goes on
-from there.
+Arora et al. 2017). The mean of such vectors is already a fair sentence vector; training starts from
+there.
 """
 
 from __future__ import annotations

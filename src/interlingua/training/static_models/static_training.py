@@ -61,7 +61,7 @@ class WithPrompt:
             prompt = self.prompt
         vectors = self.encoder.encode(texts, prompt=prompt, **options)
         blank_rows = [row for row, text in enumerate(texts) if is_blank(text)]
-        # A token for a space gets the vector of the prompt alone: zeros would move the mean of all.
+        # A token for a space gets the vector of only the prompt: zeros would move the mean of all.
         before = self.encoder.settings.prompt_text(prompt)
         ids = self.encoder.vocabulary.encode([before], max_tokens=self.encoder.max_tokens)
         alone = encode_tokens(self.encoder, ids, normalize=False)[:, : vectors.shape[1]]
@@ -87,7 +87,7 @@ def static_run_config(
     """Return the config of the run that trains token vectors.
 
     Args:
-        start: directory of the encoder to begin with.
+        start: directory of the encoder to start from.
         corpus: folder that ``interlingua prepare`` wrote.
         output: folder of the run.
         retrieval: whether the best model is the one that finds most translations, else the one of
@@ -156,7 +156,7 @@ def train_static(
     config = static_run_config(
         start, corpus, run, retrieval=evaluate is not None, overrides=overrides
     )
-    # Made once; the same call later goes on with the vectors that are there.
+    # Made once; the same call later continues with the existing vectors.
     if not (start / "model.safetensors").is_file():
         vocabulary = Vocabulary.load(corpus / "vocabulary")
         store = TokenStore.open(corpus / "train")

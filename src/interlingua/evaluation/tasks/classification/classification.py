@@ -1,4 +1,4 @@
-"""What the classification tasks share: labeled texts in many languages, read, checked and named."""
+"""The base classes of classification tasks: labeled texts in many languages."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class ClassificationTask(LanguageTask):
             )
 
     def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
-        """See ``LanguageTask.source_languages``; a domain precedes the language."""
+        """Return each file's key -> its language, without the domain before the dot."""
         return {key: key.rpartition(".")[2] for key in files}
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
-        """See ``LanguageTask.embed``; nothing is trained."""
+        """Embed the texts of the chosen languages without training a classifier."""
         for one in self.read(self.find(data)):
             self.embed_language(encoder, one)
 
@@ -191,7 +191,7 @@ class ClsV1Data:
     expected: ClassVar[str] = "CLS v1 folders (de/books/train.review)"
 
     def sizes(self) -> Mapping[str, int]:
-        """See ``ClassificationTask.sizes``."""
+        """Return the number of reviews by split."""
         return {"train": 2000, "dev": 2000, "test": 2000}
 
 
@@ -210,5 +210,5 @@ class ClsV2Data:
     expected: ClassVar[str] = "CLS v2 files (train/dataset_de_train.json)"
 
     def sizes(self) -> Mapping[str, int]:
-        """See ``ClassificationTask.sizes``."""
+        """Return the number of reviews by split."""
         return {"train": 2000, "dev": 4000, "test": 4000}

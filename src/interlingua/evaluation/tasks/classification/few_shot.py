@@ -30,7 +30,7 @@ from interlingua.evaluation.tasks.classification.classification import (
 )
 
 MAX_ITERATIONS = 100
-"""Of the logistic regression's solver."""
+"""Iterations of the logistic regression's solver."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class FewShotTask(ClassificationTask):
     seed: int = 42
 
     def score(self, encoder: CachedEncoder, unit: Unit[LabeledLanguage]) -> Scored:
-        """See ``Task.score``."""
+        """Train on each draw of a language's training texts, and average the test scores."""
         one = unit.data
         train = one.splits["train"]
         test = one.splits["test"]
@@ -104,7 +104,7 @@ class FewShotTask(ClassificationTask):
             max_iter=MAX_ITERATIONS, random_state=self.seed
         )
         with warnings.catch_warnings():
-            # the rule is so many iterations, converged or not
+            # the rule is this number of iterations, converged or not
             warnings.simplefilter("ignore")
             return np.asarray(classifier.fit(x, y).predict(test_x), dtype=np.int64)
 

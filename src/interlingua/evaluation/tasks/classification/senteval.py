@@ -100,7 +100,7 @@ class SentEval(Task):
             )
 
     def score(self, encoder: CachedEncoder, unit: Unit[TransferTask]) -> Scored:
-        """See ``Task.score``."""
+        """Train SentEval's classifier on one task, and score its test texts."""
         task = unit.data
         vectors = {
             split: (_features(encoder, examples), np.array(examples.labels, dtype=np.int64))
@@ -126,7 +126,7 @@ class SentEval(Task):
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """See ``Task.means``; F1 is of single tasks."""
+        """Average the scores of a group; F1 is only reported for single tasks."""
         means = mean_scores(subsets)
         if len(subsets) > 1:
             means.pop("f1", None)

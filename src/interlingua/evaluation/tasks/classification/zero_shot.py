@@ -78,7 +78,7 @@ class ZeroShotTask(ClassificationTask):
             raise ConfigError(f"seeds must be one or more, each once, got {list(self.seeds)}")
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``; a classifier of one language is tested in all of them."""
+        """Train one classifier per language, and test each of them in all languages."""
         units = list(self.units(folder))
         progress.start(sum(unit.sentences for unit in units), "texts", self.name)
         sets = [unit.data for unit in units]
@@ -165,7 +165,7 @@ class ZeroShotTask(ClassificationTask):
         texts = one.splits[split].texts
         if not self.split_mean:
             return encoder.encode(texts, language=one.code)
-        # one mean for each text over the rows of its sentences, which stand together
+        # one mean for each text over the rows of its sentences, which are consecutive
         parts = [sentences(text) for text in texts]
         together = list(itertools.chain.from_iterable(parts))
         vectors = encoder.encode(together, language=one.code)
@@ -281,11 +281,11 @@ class ZeroShotMLDoc(ZeroShotTask):
     )
 
     def files(self, folder: Path) -> LabeledSets:
-        """See ``Task.files``."""
+        """Return MLDoc's files with this number of training texts, by language."""
         return mldoc_sets(folder, self.train_size)
 
     def sizes(self) -> Mapping[str, int]:
-        """See ``ClassificationTask.sizes``."""
+        """Return MLDoc's number of texts by split."""
         return {"train": self.train_size, "dev": 1000, "test": 4000}
 
 

@@ -1,4 +1,4 @@
-"""An index of passages as it is: do its searches find the passages that answer questions?
+"""Evaluation of an existing index: do its searches find the passages that answer questions?
 
 Other retrieval tasks embed passages of their own and compare vectors. This one asks an index that
 exists, with its model, prompts, language map and approximate search, in each mode that a user can
@@ -74,21 +74,21 @@ class IndexSearch(LanguageTask):
             check_choice("modes", mode, MODES)
 
     def files(self, folder: Path) -> dict[str, JudgedQuestions]:
-        """See ``Task.files``: the questions of each language, by its full code."""
+        """Return the questions of each language, by its full code."""
         language = None
         if self.languages is not None and len(self.languages) == 1:
             language = full_code(self.languages[0])
         return questions_by_language(folder, self.split, language)
 
     def result_name(self, found: Findings) -> str:
-        """See ``Task.result_name``; the pool and the split are part of it."""
+        """Return the result's name, with the pool and the split unless they are the default."""
         name = super().result_name(found)
         if self.pool != "all":
             name = f"{name}_{self.pool}"
         return name if self.split == "test" else f"{name}_{self.split}"
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``."""
+        """Search the index with the questions of each chosen language, and score the ranks."""
         questions = self.files(folder)
         chosen = choose_languages(self.languages, {code: code for code in questions}, {}, folder)
         searcher = self._searcher(encoder)

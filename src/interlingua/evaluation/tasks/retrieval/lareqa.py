@@ -85,7 +85,7 @@ class LAReQA(PassageTask):
     least_languages: ClassVar[int] = 2
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
-        """See ``LanguageTask.embed``: passages and questions of the languages, which may be one."""
+        """Embed the passages and questions of the chosen languages; one language is enough."""
         folder = self.find(data)
         files = self.files(folder)
         codes = self.codes(files, folder)
@@ -100,7 +100,7 @@ class LAReQA(PassageTask):
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
     ) -> ScoredQuestions:
-        """See ``PassageTask._score``."""
+        """Score the questions of one language among the passages of all languages."""
         name = questions.name
         judged = self._judged_in_all(questions, sets)
         notes = []

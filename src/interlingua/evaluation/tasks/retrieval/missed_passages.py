@@ -33,7 +33,7 @@ def misses(
         qrels: judged questions, each with a relevant passage.
         questions: the same, with their texts.
         limit: maximum number to keep.
-        of_all: whether ids of the run and of the qrels begin with the set's name.
+        of_all: whether ids of the run and of the qrels start with the set's name.
     """
     names = list(qrels)
     own = "" if of_all else f"{questions.name}/"

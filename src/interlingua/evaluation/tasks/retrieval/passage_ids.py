@@ -1,4 +1,4 @@
-"""The ids of a collection's passages, in one string of bytes with the places where each begins."""
+"""The ids of a collection's passages, in one string of bytes with the offset of each."""
 
 from __future__ import annotations
 

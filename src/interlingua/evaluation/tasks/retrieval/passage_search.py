@@ -69,7 +69,7 @@ def search_pools(
     ids = [pool.ids for pool in pools.values()]
     # column c of the joined tables is of pool owners[c]
     owners = np.repeat(np.arange(len(ids)), [one.indices.shape[1] for one in found])
-    # the score of the last place of each query: ids are made for the candidates above it alone
+    # the score of the last place of each query: ids are made only for the candidates above it
     edge = max(0, scores.shape[1] - DEPTH)
     least = np.partition(scores, edge, axis=1)[:, edge]
     run: dict[str, dict[str, float]] = {}

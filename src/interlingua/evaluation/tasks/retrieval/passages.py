@@ -1,4 +1,4 @@
-"""What tasks of questions and passages share: passages on disk, judgments, exact search."""
+"""The base class of tasks with questions and passages: passages on disk, judgments, exact search."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class PassageTask(LanguageTask):
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``; all passages are embedded before a question is."""
+        """Embed the passages of all sets, then embed and score the questions of each set."""
         sets, codes = self._sets(folder)
-        # passages are counted without being parsed, for the progress alone
+        # passages are counted without being parsed, only for the progress
         texts = sum(one.passage_count() + len(one.queries) for one in sets.values())
         progress.start(texts, "texts", self.name)
         found = Findings(folder=folder)
@@ -154,14 +154,14 @@ class PassageTask(LanguageTask):
         return sets, codes
 
     def parts(self, data: Path) -> list[str]:
-        """See ``LanguageTask.parts``."""
+        """Return the names of the chosen sets; a set without a name is called by its language."""
         folder = self.find(data)
         files = self.files(folder)
         codes = self.codes(files, folder)
         return [name or codes[name] for name in self.chosen(files, folder)]
 
     def chosen(self, files: Mapping[str, Any], folder: Path) -> list[str]:
-        """See ``LanguageTask.chosen``."""
+        """Return the sets of the requested languages, and check that they are enough."""
         chosen = choose_languages(self.languages, self.codes(files, folder), {}, folder)
         check_enough(chosen, self.least_languages, self.languages, folder)
         return chosen

@@ -38,7 +38,7 @@ MIRACL_LANGUAGES = "ar bn de en es fa fi fr hi id ja ko ru sw te th yo zh"
 class TyDiGoldP(RetrievalTask):
     """TyDi QA's gold passages as retrieval: which passage is this question about?
 
-    It is a small stand-in for Mr.TyDi.
+    It is a small substitute for Mr.TyDi.
 
     Attributes:
         split: dev, or train.
@@ -55,11 +55,11 @@ class TyDiGoldP(RetrievalTask):
     split: Literal["dev", "train"] = "dev"
 
     def files(self, folder: Path) -> Sets:
-        """See ``Task.files``."""
+        """Return the question sets of the split, by language."""
         return question_sets(folder, self.split)
 
     def result_name(self, found: Findings) -> str:
-        """See ``Task.result_name``; the split is part of it."""
+        """Return the result's name, with the split unless it is ``dev``."""
         return _with_split(super().result_name(found), self.split, "dev")
 
 
@@ -117,11 +117,11 @@ class MrTyDi(RetrievalTask):
     split: Literal["test", "dev", "train"] = "test"
 
     def files(self, folder: Path) -> Sets:
-        """See ``Task.files``."""
+        """Return the question sets of the split, by language."""
         return mr_tydi_sets(folder, self.split)
 
     def result_name(self, found: Findings) -> str:
-        """See ``Task.result_name``."""
+        """Return the result's name, with the split unless it is ``test``."""
         return _with_split(self.name, self.split, "test")
 
 
@@ -146,11 +146,11 @@ class Miracl(RetrievalTask):
     split: Literal["dev", "train"] = "dev"
 
     def files(self, folder: Path) -> Sets:
-        """See ``Task.files``."""
+        """Return the question sets of the split, by language."""
         return miracl_sets(folder, self.split)
 
     def result_name(self, found: Findings) -> str:
-        """See ``Task.result_name``."""
+        """Return the result's name, with the split unless it is ``dev``."""
         return _with_split(self.name, self.split, "dev")
 
 
@@ -174,11 +174,11 @@ class Beir(RetrievalTask):
     split: str = "test"
 
     def files(self, folder: Path) -> Sets:
-        """See ``Task.files``."""
+        """Return the question sets of the split by name; a single set has the name ""."""
         return beir_sets(folder, self.split)
 
     def codes(self, files: Mapping[str, Any], folder: Path) -> dict[str, str]:
-        """See ``PassageTask.codes``."""
+        """Return each set's language code: its name, or the requested language of a single set."""
         # "" is a lone set in the folder itself
         if "" not in files:
             return {name: full_code(name) for name in files}
@@ -189,7 +189,7 @@ class Beir(RetrievalTask):
         return {"": full_code(self.languages[0])}
 
     def result_name(self, found: Findings) -> str:
-        """See ``Task.result_name``."""
+        """Return the result's name with the folder's, and with the split unless it is ``test``."""
         return _with_split(f"{self.name}_{found.folder.resolve().name}", self.split, "test")
 
 

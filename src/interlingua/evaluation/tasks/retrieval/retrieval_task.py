@@ -1,4 +1,4 @@
-"""What the retrieval tasks share: metrics of the first 100 passages, BM25, fusion."""
+"""The base class of retrieval tasks: metrics of the first 100 passages, BM25, fusion."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RetrievalTask(PassageTask):
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
     ) -> ScoredQuestions:
-        """See ``PassageTask._score``."""
+        """Score one language among its own passages, with BM25 as a baseline if requested."""
         name = questions.name
         judged = questions.judged
         runs = {"": search_pools(questions, {"": pools[name]}, self._nearest)}
@@ -113,7 +113,7 @@ class RetrievalTask(PassageTask):
                 notes = (tuning_note(tuned, self.bm25_tuned_on),)
             runs["bm25_"] = self._bm25(questions, sets[name], pools[name].ids, tuned)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
-        # a system's name stands before its metrics, none for the encoder
+        # a system's name precedes its metrics, none for the encoder
         values = {}
         for system, run in runs.items():
             for metric, of_query in ranking_metrics(judged, run).items():
@@ -147,7 +147,7 @@ class RetrievalTask(PassageTask):
         return rescored_topk(queries, codes, passages, k=DEPTH, rescore=self.rescore, signs=signs)
 
     def _sets(self, folder: Path) -> tuple[dict[str, RetrievalSet], dict[str, str]]:
-        """See ``PassageTask._sets``; each set has the one that BM25 is tuned on."""
+        """Return the chosen sets, each with the split that BM25 is tuned on."""
         sets, codes = super()._sets(folder)
         if not self.bm25_tuned_on:
             return sets, codes

@@ -52,7 +52,7 @@ class PairClassificationTask(LanguageTask):
     split: PairSplit = field(default="test", metadata={"words": "{}"})
 
     def find(self, data: Path) -> Path:
-        """See ``Task.find``."""
+        """Return the data set's folder; the error names the requested split."""
         expected = f"{self.expected} of the split {self.split}"
         return find_folder(data, self.folders, self.files, expected)
 
@@ -78,7 +78,7 @@ class PairClassificationTask(LanguageTask):
         )
 
     def score(self, encoder: CachedEncoder, unit: Unit[LabeledPairs]) -> Scored:
-        """See ``Task.score``."""
+        """Rank the pairs by their cosine, and compute the average precision."""
         language = unit.languages[0]
         first = encoder.encode(unit.data.first, language=language)
         second = encoder.encode(unit.data.second, language=language)
@@ -111,7 +111,7 @@ class PairMRPC(PairClassificationTask):
     expected: ClassVar[str] = "MRPC files (test.tsv, msr_paraphrase_test.txt)"
 
     def files(self, folder: Path) -> PairSets:
-        """See ``Task.files``."""
+        """Return MRPC's pairs of the split."""
         return mrpc_sets(folder, self.split)
 
 
@@ -136,11 +136,11 @@ class PairXNLI(PairClassificationTask):
     neutral: Neutral = field(default="negative", metadata={"words": "without_neutral"})
 
     def files(self, folder: Path) -> PairSets:
-        """See ``Task.files``."""
+        """Return XNLI's pairs of the split, by language."""
         return xnli_sets(folder, self.split, self.neutral)
 
     def size(self) -> int | None:
-        """See ``PairClassificationTask.size``; the three labels are equally many."""
+        """Return the number of pairs of the split; each of the three labels is a third."""
         # without the neutral pairs, a third of all
         pairs = {"dev": 2490, "test": 5010}.get(self.split)
         if pairs is not None and self.neutral == "left_out":
@@ -159,11 +159,11 @@ class PairPawsX(PairClassificationTask):
     expected: ClassVar[str] = "PAWS-X folders (de/test_2k.tsv)"
 
     def files(self, folder: Path) -> PairSets:
-        """See ``Task.files``."""
+        """Return the pairs of the split, by language."""
         return paws_x_sets(folder, self.split)
 
     def size(self) -> int | None:
-        """See ``PairClassificationTask.size``."""
+        """Return the number of pairs of the split, or None for training data."""
         if self.split == "train":
             return None
         return 2000
@@ -177,5 +177,5 @@ class PairFolder(PairClassificationTask):
     expected: ClassVar[str] = "labeled pairs (german.test.tsv with label and two texts)"
 
     def files(self, folder: Path) -> PairSets:
-        """See ``Task.files``."""
+        """Return the folder's pairs of the split, by language."""
         return pair_sets(folder, self.split)

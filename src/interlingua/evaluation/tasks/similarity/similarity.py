@@ -1,4 +1,4 @@
-"""What the similarity tasks share: cosines, correlations with judgments, intervals, groups."""
+"""The base class of similarity tasks: cosines, correlations with judgments, intervals, groups."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SimilarityTask(LanguageTask):
             )
 
     def score(self, encoder: CachedEncoder, unit: Unit[JudgedPairs]) -> Scored:
-        """See ``Task.score``."""
+        """Correlate the cosines of pairs with their judged similarities."""
         first = encoder.encode(unit.data.first, language=unit.languages[0])
         second = encoder.encode(unit.data.second, language=unit.languages[1])
         values = cosines(first, second)
@@ -105,7 +105,7 @@ class SimilarityTask(LanguageTask):
         return self.sizes.get(name)
 
     def chosen(self, files: Mapping[str, SimilarityFile], folder: Path) -> list[str]:
-        """See ``LanguageTask.chosen``."""
+        """Return the names of the sets to score."""
         return list(self.wanted(files, folder))
 
     def wanted(

@@ -85,11 +85,11 @@ class STSBenchmark(SimilarityTask):
     split: SimilaritySplit = field(default="test", metadata={"words": "{}"})
 
     def size(self, name: str) -> int:
-        """See ``SimilarityTask.size``."""
+        """Return the number of pairs of the split."""
         return {"test": 1379, "dev": 1500, "train": 5749}[self.split]
 
     def files(self, folder: Path) -> dict[str, SimilarityFile]:
-        """See ``Task.files``."""
+        """Return the files of the split, by language."""
         return stsb_files(folder, self.split)
 
     def wanted(
@@ -107,7 +107,7 @@ class STSBenchmark(SimilarityTask):
                 raise DataError(
                     f"no file for {item!r} here; there are: {', '.join(files)}", path=folder
                 )
-            # one code alone is both the first and the last
+            # a single code is both the first and the last
             first = languages[codes[0]]
             last = languages[codes[-1]]
             name = first
@@ -227,7 +227,7 @@ class Sick(SimilarityTask):
     splits: tuple[SimilaritySplit, ...] = field(default=("test",), metadata={"words": "{}"})
 
     def files(self, folder: Path) -> dict[str, SimilarityFile]:
-        """See ``Task.files``."""
+        """Return the files of the requested splits, by split."""
         return {split: file for split, file in sick_files(folder).items() if split in self.splits}
 
     def read(

@@ -1,4 +1,4 @@
-"""BUCC 2018 (Zweigenbaum et al. 2018): finding the translations in two texts.
+"""BUCC 2018 (Zweigenbaum et al. 2018): mining the translations in two texts.
 
 Two monolingual texts hold some translations of each other, the gold pairs. Pairs are mined by
 margin, those above a threshold are extracted, and F1 compares them with the gold. The three
@@ -87,7 +87,7 @@ class BuccTask(StreamedTask):
         )
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``; keeps the metrics that all language pairs have."""
+        """Run the protocol; keep only the metrics that all language pairs have."""
         # a pair without test data has no "f1"
         found = super().run(encoder, folder, progress)
         found.subsets = with_shared_metrics(found.subsets)
@@ -109,7 +109,7 @@ class BuccTask(StreamedTask):
         return {f"bucc_{len(found.subsets)}of{len(TRAINING_GOLD)}": found.subsets}
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
-        """See ``LanguageTask.embed``; nothing is mined."""
+        """Embed both sides of the chosen language pairs without mining."""
         folder = self.find(data)
         for name in self.chosen(self.files(folder), folder):
             pair = self.read(name, folder)
@@ -131,7 +131,7 @@ class BuccTask(StreamedTask):
         return read_bucc_pair(folder, name, self.split, with_test=self.uses_test)
 
     def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
-        """See ``LanguageTask.source_languages``; the first language of a pair."""
+        """Return each language pair -> its first language."""
         return {name: name.partition("-")[0] for name in files}
 
 
@@ -164,7 +164,7 @@ class BuccMargin(BuccTask):
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
-        """See ``Task.evaluate``; shows ``f1`` if all pairs have it."""
+        """Score an encoder; the main metric is ``f1`` if all language pairs have it."""
         result = super().evaluate(encoder, data, progress=progress)
         if _is_held_out(result.subsets):
             return result
@@ -177,7 +177,7 @@ class BuccMargin(BuccTask):
         return super().result_name(found)
 
     def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
-        """See ``Task.score``."""
+        """Mine a language pair by margin, and compute the best and the cross-validated F1."""
         pair = unit.data
         # the threshold with the best F1 on the split itself
         candidates = self._mine(encoder, pair.languages, pair.data)
@@ -214,7 +214,7 @@ class BuccMargin(BuccTask):
         rows = []
         vectors = []
         for side, language in zip((data.source, data.target), languages, strict=True):
-            # distinct texts in the order of their first rows; -1 for one that stands there twice,
+            # distinct texts in the order of their first rows; -1 for one that occurs there twice,
             # which takes part in the search and is dropped after it
             counts = Counter(side.texts)
             row_of = {text: row for row, text in enumerate(side.texts)}
@@ -252,7 +252,7 @@ class BuccBestF1(BuccTask):
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
-        """See ``Task.score``."""
+        """Mine with the best neighbors, and compute F1 at the best threshold of the same data."""
         pair = unit.data
         sides = zip((pair.data.source, pair.data.target), pair.languages, strict=True)
         x, y = (_embed(encoder, side.texts, language) for side, language in sides)
@@ -269,7 +269,7 @@ class BuccBestF1(BuccTask):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccMTEB(BuccTask):
-    """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: a search without a threshold.
+    """The protocol of mteb for its task ``BUCC``, MEXMA's Table 1: a search without a threshold.
 
     The queries are only the sources of gold pairs, the candidates the whole English side. The
     nearest by cosine is scored with F1 over the English ids, weighted by the number of times each
@@ -285,11 +285,11 @@ class BuccMTEB(BuccTask):
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def texts(self, split: BuccSplit) -> tuple[Sequence[str], Sequence[str]]:
-        """See ``BuccTask.texts``."""
+        """Return the source texts of the gold pairs, and all target texts."""
         return [split.source.texts[row] for row, _ in split.gold], split.target.texts
 
     def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
-        """See ``Task.score``."""
+        """Find the translation of each gold sentence, and compute the weighted F1."""
         pair = unit.data
         gold = np.array([target for _, target in pair.data.gold])
         queries, candidates = self.texts(pair.data)
@@ -304,7 +304,7 @@ class BuccMTEB(BuccTask):
             "accuracy": float(right.mean()),
         }
         # wrong_neighbors wants candidate i to be the translation of query i: so the gold candidates
-        # stand before all candidates
+        # precede all candidates
         shown = np.concatenate([gold, np.arange(len(y))])
         examples = wrong_neighbors(
             right,

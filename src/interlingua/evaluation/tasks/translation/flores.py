@@ -56,11 +56,11 @@ class FloresP1(PairwiseSearch):
     published: ClassVar[str | None] = "flores_p_at_1"
 
     def files(self, folder: Path) -> dict[str, Path]:
-        """See ``Task.files``."""
+        """Return the files of the requested split, by language."""
         return one_each((full_code(code), path) for code, path in aligned_files(folder).items())
 
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
-        """See ``PairwiseSearch.pairs``; those of a group together."""
+        """Return the language pairs to score, with the pairs of a group together."""
         available = {code: code for code in files}
         # a circle is a set of languages that are all paired with each other
         circles = []

@@ -1,4 +1,4 @@
-"""What xsim and its variants share: the best neighbor by margin in the other language."""
+"""The base class of xsim and its variants: the best neighbor by margin in the other language."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MarginSearch(TranslationTask):
         return []
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``; records the further candidates, those of one target side once."""
+        """Run the protocol; record the additional candidates, once per target side."""
         units = list(self.units(folder))
         found = self.score_units(encoder, folder, units, progress)
         # by identity: units that share a target side share one list, see ``units``
@@ -97,10 +97,10 @@ class MarginSearch(TranslationTask):
         return mean_scores(subsets) | pooled
 
     def score(self, encoder: CachedEncoder, unit: Unit[Translations]) -> Scored:
-        """See ``Task.score``."""
+        """Find each source sentence's best candidate by margin, and compute the error rate."""
         source, target = unit.languages
         sources, targets, altered = unit.data
-        # candidate i is the translation of source i; the altered sentences stand behind
+        # candidate i is the translation of source i; the altered sentences follow
         candidates = [*targets, *(one.text for one in altered)]
         y = encoder.encode(candidates, language=target)
         x = encoder.encode(sources, language=source)

@@ -89,7 +89,7 @@ class MixedPool(LanguageTask):
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``."""
+        """Embed all languages, search the mixed pool, and score each language."""
         texts = read_parallel(
             folder, self.languages, also=self._also(folder), at_least=LEAST_LANGUAGES
         )
@@ -120,7 +120,7 @@ class MixedPool(LanguageTask):
         return group_members(found.subsets, {})
 
     def parts(self, data: Path) -> list[str]:
-        """See ``LanguageTask.parts``.
+        """Return the chosen languages; each may be scored separately.
 
         A pool of some of the languages is another pool, so its result's data differ.
         """
@@ -139,7 +139,7 @@ class MixedPool(LanguageTask):
         return ()
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
-        """See ``LanguageTask.embed``."""
+        """Embed the texts of the chosen languages."""
         for code, path in choose_files(data, self.languages, also=self._also(data)).items():
             encoder.encode(read_evaluation_lines(path), language=parse(code).language.code)
 

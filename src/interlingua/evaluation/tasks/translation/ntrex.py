@@ -85,7 +85,7 @@ class NtrexXSim(MarginSearch):
     expected: ClassVar[str] = EXPECTED
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``Task.files``."""
+        """Return each language's reference paired with the English source."""
         files = ntrex_files(folder)
         if not files:
             return {}
@@ -99,7 +99,7 @@ class NtrexXSim(MarginSearch):
         return pairs
 
     def chosen(self, files: Mapping[str, TranslationPair], folder: Path) -> list[str]:
-        """See ``LanguageTask.chosen``."""
+        """Return the languages to score, without English."""
         return _without_english(super().chosen(files, folder), self.languages)
 
     def is_protocol(self, found: Findings) -> bool:
@@ -131,7 +131,7 @@ class NtrexF1(PairwiseSearch):
     directions: Literal["english", "mteb"] = "english"
 
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
-        """See ``PairwiseSearch.pairs``."""
+        """Return the language pairs to score."""
         # refuses a folder without the English source, which all references translate
         english_file(files, folder)
         chosen = self.chosen(files, folder)
@@ -144,12 +144,12 @@ class NtrexF1(PairwiseSearch):
         return pairs
 
     def parts(self, data: Path) -> list[str]:
-        """See ``LanguageTask.parts``."""
+        """Return the languages to score; English is one of them only for mteb's pairs."""
         chosen = super().parts(data)
         return [code for code in chosen if code != ENGLISH or self.directions == "mteb"]
 
     def embedded(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """See ``PairwiseSearch.embedded``.
+        """Return the languages to embed.
 
         A single language may be requested, but nothing can be scored then.
         """
@@ -159,14 +159,14 @@ class NtrexF1(PairwiseSearch):
         return languages
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """See ``LanguageTask.chosen``."""
+        """Return the requested languages, without English unless it is requested."""
         languages = {code: parse(code).language.code for code in files}
         names = {code: f"{code}-{ENGLISH}" for code in files}
         chosen = choose_languages(self.languages, languages, {}, folder, names=names)
         return _without_english(chosen, self.languages)
 
     def scores_of(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
-        """See ``PairwiseSearch.scores_of``."""
+        """Compute the scores of one direction, and the items that the main score averages."""
         f1, _ = weighted_scores(nearest, np.arange(len(nearest)))
         return {"f1": float(f1.mean()), "accuracy": float(is_right(nearest).mean())}, Items(f1)
 

@@ -1,4 +1,4 @@
-"""What tasks of cosine retrieval between many languages share, in both directions of a pair."""
+"""The base class of cosine retrieval between many languages, in both directions of a pair."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class PairwiseSearch(LanguageTask):
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``."""
+        """Read and embed all languages, and search each pair in both directions."""
         files = self.files(folder)
         pairs = self.pairs(files, folder)
         present = _languages_of(pairs)
@@ -126,7 +126,7 @@ class PairwiseSearch(LanguageTask):
         return found
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
-        """See ``LanguageTask.embed``."""
+        """Embed the texts of all languages that occur in a pair."""
         folder = self.find(data)
         files = self.files(folder)
         for code in self.embedded(files, folder):

@@ -146,7 +146,7 @@ class ParaCrawlRetrieval(StreamedTask):
         return _Sample(queries[: self.queries], candidates, len(drawn) - len(pairs))
 
     def score(self, encoder: CachedEncoder, unit: Unit[_Sample]) -> Scored:
-        """See ``Task.score``."""
+        """Search for the translation of each query by margin and by cosine."""
         sample = unit.data
         source, target = unit.languages
         # unit vectors on disk: 200,000 of width 1,024 take 0.8 GB

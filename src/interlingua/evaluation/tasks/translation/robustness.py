@@ -94,7 +94,7 @@ class Robustness(LanguageTask):
         check_variants(forms, "forms")
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """See ``LanguageTask.chosen``."""
+        """Return the requested languages; by default the standard ones, if all are present."""
         is_complete = all(code in files for code in DEFAULT_LANGUAGES)
         if self.languages is None and is_complete:
             return list(DEFAULT_LANGUAGES)
@@ -126,7 +126,7 @@ class Robustness(LanguageTask):
                     )
 
     def score(self, encoder: CachedEncoder, unit: Unit[Forms]) -> Scored:
-        """See ``Task.score``."""
+        """Compare the accuracy on altered sentences with that on the original ones."""
         clean, variants = unit.data
         language = unit.languages[0]
         pool = encoder.encode(clean, language=language)

@@ -37,11 +37,11 @@ class Tatoeba(TranslationTask):
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = TATOEBA_GROUPS
 
     def dataset_name(self, folder: Path) -> str:
-        """See ``Task.dataset_name``; for a part of a corpus, the name includes the corpus's."""
+        """Return the name of the data; for a part of a corpus, it includes the corpus's name."""
         return set_name(folder)
 
     def score(self, encoder: CachedEncoder, unit: Unit[Translations]) -> Scored:
-        """See ``Task.score``."""
+        """Search for each translation in both directions, and compute the accuracy."""
         source, target = unit.languages
         sources, targets, _ = unit.data
         x = Embedded.by(encoder, source, sources)

@@ -1,4 +1,4 @@
-"""What tasks on sentences and their translations share: where the files are, which to score."""
+"""The base class of tasks on translations: finding the files, and choosing those to score."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class TranslationTask(LanguageTask):
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def chosen(self, files: Mapping[str, TranslationPair], folder: Path) -> list[str]:
-        """See ``LanguageTask.chosen``."""
+        """Return the keys of the language pairs to score."""
         languages = {key: pair.source for key, pair in files.items()}
         names = {key: pair.name for key, pair in files.items()}
         # a request for German and English means German, where English is on the other side

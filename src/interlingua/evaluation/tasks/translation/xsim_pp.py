@@ -58,7 +58,7 @@ class XSimPP(MarginSearch):
     target: str = ENGLISH
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``Task.files``."""
+        """Return the language pairs with the target language, by source language."""
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
@@ -138,7 +138,7 @@ class XSimPPGenerated(MarginSearch):
         check_request(self.kinds, self.per_sentence)
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``Task.files``."""
+        """Return the files of each language, paired with English."""
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
