@@ -1,4 +1,4 @@
-"""What an index holds, how its vectors were made, and how much of the disk it takes."""
+"""The content of an index, how its vectors were made, and its size on disk."""
 
 from __future__ import annotations
 

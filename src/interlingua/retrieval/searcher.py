@@ -1,4 +1,4 @@
-"""Building an index from files, and answering questions from it."""
+"""Construction of an index from files, and search in it."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ class _Query:
     languages: list[str]
     """All that are searched."""
     is_restricted: bool
-    """Whether the index has other languages, too."""
+    """True if the index has other languages too."""
     where: str | None
     exact: bool
 
@@ -366,7 +366,7 @@ class Ranker:
             top: maximum number of hits.
             mode: what is compared.
             languages: codes of the languages to search in; () = all.
-            per_language: number of hits of each language to begin with.
+            per_language: number of hits of each language that come first.
             where: a condition in SQL.
             exact: see ``PassageIndex.nearest``.
             language: of the question, if the model needs it.
@@ -400,7 +400,7 @@ class Ranker:
             mode: by vectors, by the words of the text (BM25), by both, see ``fused``,
                 or by vectors with feedback, see ``rankings_with_feedback``.
             languages: codes of the languages to search in; () = all.
-            per_language: number of best hits of each language to begin with, so that no language
+            per_language: number of best hits of each language that come first, so that no language
                 fills the ranking; the other hits follow, up to ``top``, in the order that they have
                 without this option.
             where: a condition in SQL, such as ``year = 2024``, see ``with_metadata``.

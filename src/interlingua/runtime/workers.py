@@ -1,4 +1,4 @@
-"""Work that is shared out: tasks done here one after the other, or on a Ray cluster's machines.
+"""Workers: tasks run here one after the other, or on the machines of a Ray cluster.
 
 Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is
 written by the one that began. If its process or machine dies, a task is done again somewhere else.

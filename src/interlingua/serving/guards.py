@@ -1,6 +1,6 @@
-"""What every request passes before it is parsed: its id, the key, limits of size and time.
+"""Checks of every request before it is parsed: its id, the key, limits of size and time.
 
-And its line in the log.
+They also write its line in the log.
 """
 
 from __future__ import annotations

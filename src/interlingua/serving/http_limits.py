@@ -1,4 +1,4 @@
-"""Limits on what comes before a request's body, which uvicorn's protocol lacks.
+"""Limits on the header of a request, which uvicorn's protocol lacks.
 
 uvicorn takes headers of any size, and waits for the rest of them for ever. Here the size of a
 request's line and headers has a limit, also in the trailers of a body, and they have to be complete
@@ -21,7 +21,7 @@ class _TooLargeError(Exception):
 
 
 class LimitedHttp(HttpToolsProtocol):
-    """uvicorn's protocol on httptools with limits.
+    """The protocol of uvicorn on httptools, with limits on the header.
 
     Attributes:
         settings: the limits.

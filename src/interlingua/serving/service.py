@@ -1,4 +1,4 @@
-"""The way of a request's texts through the server: tokenized, queued, awaited, cut to a format."""
+"""The path of a request's texts through the server: tokenize, queue, await, convert."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Service:
             )
         self._lists_at_work += 1
         future = self._list_threads.submit(work)
-        # A request that is given up leaves its thread at work; the thread counts until it ends.
+        # An abandoned request leaves its thread at work; the thread counts until it ends.
         future.add_done_callback(lambda _: self._end_list(loop))
         with mistakes_of_client():
             return await asyncio.wrap_future(future)

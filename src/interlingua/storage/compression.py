@@ -1,4 +1,4 @@
-"""Zstandard, which Python's own library does not read: frames as a stream of bytes."""
+"""Reading of Zstandard frames as a stream of bytes, which Python's own library can't do."""
 
 from __future__ import annotations
 

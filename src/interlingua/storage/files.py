@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: atomic writing, compressed text, digests."""
+"""Atomic writing of files, compressed text, and digests."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def _keep_others(old: Path, new: Path, entries: str) -> None:
     """Link the files of the replaced folder into its replacement, except our own."""
     for path in other_entries(old, entries):
         kept = new / path.relative_to(old)
-        # What is written now takes the place of a file, or of a folder around it.
+        # The new file replaces a file, or a folder around it.
         with contextlib.suppress(FileExistsError, NotADirectoryError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             if not os.path.lexists(kept):
@@ -487,7 +487,7 @@ def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
 
 
 def _line_of_bad_byte(path: PathLike) -> int | None:
-    # What has been read of standard input is gone.
+    # The part of standard input that was read is gone.
     if os.fspath(path) == "-":
         return None
     with open_bytes(path) as raw:

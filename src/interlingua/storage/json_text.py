@@ -1,4 +1,4 @@
-r"""JSON of strangers: what Python's own parser lets through or fails at is an ordinary error.
+r"""Strict parsing of untrusted JSON: every input that Python's parser can't handle is a DataError.
 
 That is: nesting so deep that it overflows the stack, whole numbers of hundreds of digits, which no
 float holds, and ``\ud800``, half a pair of UTF-16, which is not a character and can't be written as
@@ -75,7 +75,7 @@ def canonical_json(text: str) -> str:
 
 
 def parse_json_value(text: str, start: int) -> tuple[Any, int]:
-    """Return the value that begins at a position of a text, and its end.
+    """Return the value at a position of a text, and its end.
 
     Raises:
         ValueError: see ``parse_json``.

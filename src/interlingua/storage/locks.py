@@ -1,4 +1,4 @@
-"""Locks that keep two runs out of one folder, held to the end of a run.
+"""Locks that prevent two runs in one folder, held to the end of a run.
 
 The lock is ``flock`` on a file in the folder. The system gives it up when the process ends, also by
 SIGKILL, so a stale lock file never locks. The file names the process that holds the lock, for the
@@ -130,7 +130,7 @@ def _open(path: Path, mode: int) -> int:
 
 
 def _make(path: Path, mode: int) -> int:
-    # The mode is of the last folder alone.
+    # The mode applies only to the last folder.
     path.parent.mkdir(mode, parents=True, exist_ok=True)
     # Never truncated on opening, as it names its holder; never through a link of someone else's.
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
@@ -180,7 +180,7 @@ def _remove_holder(handle: int) -> None:
 def _release(handle: int, path: Path, kind: int) -> None:
     """Remove the lock file while no other process can hold it, then give up the lock."""
     try:
-        # The last one of several that share the lock removes the file: only it gets it alone.
+        # The last one of several that share the lock removes the file: only it gets it exclusively.
         if not kind & fcntl.LOCK_EX:
             _remove_holder(handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

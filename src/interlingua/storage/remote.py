@@ -1,4 +1,4 @@
-"""Files elsewhere, such as ``s3://bucket/name``: fetched to be read, sent when whole.
+"""Remote files such as ``s3://bucket/name``: fetched to be read, sent when complete.
 
 All that fsspec knows will do, ``gs://`` and ``memory://`` too; ``file://`` and names without
 ``://`` are this machine's. Nothing is read or written in place over the network, so the rest of the

@@ -1,6 +1,6 @@
-"""Temporary files and folders: made, put in the place of what was there, swept after a kill.
+"""Temporary files and folders: created, renamed to their target, removed after a kill.
 
-A temporary name tells the machine and the process that made it, and the process holds a lock
+A temporary name contains the machine and the process that made it, and the process holds a lock
 (``flock``) on what is behind the name. The lock ends with the process, however that ends. So
 another process may remove a temporary file when two things hold: no such process is alive here, and
 no process holds the lock. The second one protects the files of another container with the same host
@@ -221,7 +221,7 @@ def _if_abandoned(path: Path, action: Callable[[Path], None]) -> None:
         is_abandoned = True
     except BlockingIOError:
         is_abandoned = False
-    # A file system without locks, where only the age tells.
+    # A file system without locks, where only the age decides.
     except OSError:
         is_abandoned = time.time() - _last_change(path) > A_DAY
     try:

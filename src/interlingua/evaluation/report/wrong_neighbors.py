@@ -1,4 +1,4 @@
-"""The wrong neighbors of all models side by side: which one each model retrieved, and which were right."""
+"""The wrong neighbors of all models side by side, next to the models that were right."""
 
 from __future__ import annotations
 

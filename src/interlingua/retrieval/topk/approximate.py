@@ -5,9 +5,9 @@
 vectors.
 
 Similarities of codes are rough, so a search among codes has two stages. The first one compares each
-query with the vectors that the codes stand for (signs, or the lower ends of int8's steps) and keeps
+query with the vectors that the codes represent (signs, or the lower ends of int8's steps) and keeps
 more candidates than are requested. The second one reads the full vectors, which may stay on disk,
-of these candidates alone and ranks them by their exact inner products. Queries stay in float32 in
+of only these candidates and ranks them by their exact inner products. Queries stay in float32 in
 both stages: rounding them too would lose more.
 
 ``find_approximately`` measures the recall of what it found, by searching some of the vectors
@@ -193,7 +193,7 @@ def best_of_found(
 
 @dataclass(frozen=True, slots=True)
 class Approximate:
-    """How to search.
+    """Settings of an approximate search.
 
     Attributes:
         kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph,
@@ -227,7 +227,7 @@ class Approximate:
 
     @property
     def coded(self) -> bool:
-        """Whether it compares codes, and needs no FAISS."""
+        """True if it compares codes, and needs no FAISS."""
         return self.kind in ("binary", "int8")
 
     def candidates(self, k: int) -> int:

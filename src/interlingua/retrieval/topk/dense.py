@@ -16,7 +16,7 @@ from interlingua.retrieval.topk.exact import Neighbors
 from interlingua.runtime.portions import ceil_div
 
 EDGE = 64
-"""Blocks have a multiple of so many rows; see ``padded_block``."""
+"""Number of rows that blocks have a multiple of; see ``padded_block``."""
 
 
 def padded_block(

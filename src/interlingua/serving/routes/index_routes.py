@@ -1,4 +1,4 @@
-"""Changes of the index that is served: ``/index/add`` and ``/index/delete``.
+"""Routes that change the served index: ``/index/add`` and ``/index/delete``.
 
 They exist if the server was started with ``--admin``, which needs a key. Passages are embedded in
 the common queue, and a change is seen by the next search.

@@ -1,4 +1,4 @@
-"""Ollama's embeddings protocol: ``/api/embed``, and what its clients ask before.
+"""Ollama's embeddings protocol: ``/api/embed``, and the routes that its clients call before it.
 
 Names of models there end with a tag: ``e5:latest`` is ``e5``.
 """

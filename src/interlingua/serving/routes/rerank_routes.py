@@ -1,4 +1,4 @@
-"""Texts ordered by their cosine with a question, in the shapes of rerankers.
+"""Reranking routes: texts ordered by their cosine with a question.
 
 Cohere's and Jina's clients send ``documents``, those of text-embeddings-inference ``texts``. A
 cosine of two vectors is no cross-encoder's score; it orders texts of all languages by meaning.

@@ -1,4 +1,4 @@
-"""Questions to an index of passages, ``/search``, and what is in it, ``/index/info``."""
+"""Search in an index of passages, ``/search``, and its description, ``/index/info``."""
 
 from __future__ import annotations
 
