@@ -31,7 +31,7 @@ JOINS_PREVIOUS = "\u200d\u0e33\u0eb3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U00
 CountTokens = Callable[[Sequence[str], str], Sequence[int]]
 """Numbers of tokens of texts of a language, without special ones."""
 _Span = tuple[int, int]
-"""First character of a part of a text, and the one behind it."""
+"""Part of a text: its first character, and the one after it."""
 
 
 class ChunkSettings(NamedTuple):

@@ -36,7 +36,7 @@ class IndexInfo(NamedTuple):
 
 
 def index_info(index: PassageIndex) -> IndexInfo:
-    """Return what an index holds."""
+    """Return the description of an index."""
     settings = index.settings
     files = [path for path in index.folder.rglob("*") if path.is_file()]
     return IndexInfo(

@@ -80,7 +80,7 @@ class MemoryPassages:
             top: maximum number of hits.
             languages: codes to search in; () = all.
             where: None.
-            exact: nothing, as each search is.
+            exact: no effect, as each search is exact.
 
         Raises:
             ConfigError: there is a condition.

@@ -69,17 +69,17 @@ class Passage(NamedTuple):
     """A text that a search may find."""
 
     id: str
-    """Unique in an index."""
+    """Id, unique in an index."""
     text: str
     title: str = ""
     language: str = ""
-    """Its code, such as ``deu_Latn``; empty if it is not known."""
+    """Language code, such as ``deu_Latn``; empty if unknown."""
     metadata: str = "{}"
-    """Everything else that was known of it, as JSON."""
+    """All other fields, as JSON."""
     file: str = ""
     """The file that it belongs to, as its id does; empty if it has an id of its own."""
     document: str = ""
-    """The whole that it is a part of: the name of a file or the id of a longer passage; its own id
+    """Document that it is a part of: the name of a file or the id of a longer passage; its own id
     if it is whole; empty before it is added to an index."""
     offset: int = 0
     """Characters of the document's text before it."""

@@ -83,7 +83,8 @@ COMMIT_PASSAGES = 4096
 LEAST_APPROXIMATE = 5000
 """Fewer passages are compared one by one in some milliseconds."""
 MOST_SCANNED = 1_000_000
-"""Passages of an index with mapped vectors; above, an index of vectors (IVF-PQ) is what is fast."""
+"""Maximum passages of an index with mapped vectors; above it only an index of vectors (IVF-PQ) is
+fast."""
 PROBED_CELLS = 40
 """Cells of vectors that an approximate search looks into."""
 REFINED = 10
@@ -93,7 +94,7 @@ LEAST_REFINED = 200
 _SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "heading")
 PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
-"""Columns to read where rows are checked."""
+"""Columns to read for the check of rows."""
 LOCK_REMEDY = "wait for it, or build another index"
 EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
 """Vectors of length 1."""
@@ -117,9 +118,9 @@ class IndexSettings:
     """Digest of the language map next to this file, which is applied to all vectors; empty =
     none."""
     chunk_tokens: int = 0
-    """Tokens at most of a passage; longer ones are cut. 0 = none are."""
+    """Maximum tokens of a passage; longer ones are cut; 0 = no limit."""
     chunk_overlap: int = 0
-    """Tokens at most that a chunk shares with the one before it."""
+    """Maximum tokens that a chunk shares with the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Added:
 
     added: int
     replaced: int
-    """The id was there with another text, title, language or metadata."""
+    """Passages with an id that was there with another text, title, language or metadata."""
     unchanged: int
     deleted: int = 0
     """They belonged to one of the indexed files, and are not in it any more."""
@@ -180,7 +181,7 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
 
 
 class _Opened(NamedTuple):
-    """A version of the table with what exact searches of it read.
+    """A version of the table with the mapped vectors of exact searches.
 
     Attributes:
         table: LanceDB's.
@@ -243,7 +244,7 @@ class PassageIndex:
         return cls(path, create=True)
 
     def state(self) -> tuple[int, ...]:
-        """Return what changes whenever another process writes to the index or replaces it.
+        """Return a value that changes whenever another process writes to the index or replaces it.
 
         Raises:
             CheckpointError: the index was removed.

@@ -55,12 +55,12 @@ MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
 FUSED_DEPTH = 5
 """Hits of each ranking that fusion reads, as a multiple of those wanted."""
 LEAST_FUSED = 100
-"""Hits of each ranking that fusion reads at least: the worst of them are its scale."""
+"""Minimum hits of each ranking that fusion reads: the worst of them set its scale."""
 _MOST_HITS = 10_000
 MOST_FACTOR = 64
 """Maximum factor of hits read to hits requested, if copies of texts take the places of others."""
 REFRESH_SECONDS = 0.5
-"""Between two looks at whether another process changed the index."""
+"""Seconds between two checks whether another process changed the index."""
 
 
 class Ranking(RowList[Hit]):

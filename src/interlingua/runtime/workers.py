@@ -164,7 +164,7 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
         if address == _LOCAL:
             options["include_dashboard"] = False
         try:
-            # What Ray warns of before it fails is in the error too.
+            # Ray's warnings before it fails are in the error too.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 ray.init(address=address, **options)

@@ -17,7 +17,7 @@ from interlingua.serving.settings import ServeSettings
 
 
 class _TooLargeError(Exception):
-    """The headers have more bytes than they may."""
+    """The headers exceed their limit in bytes."""
 
 
 class LimitedHttp(HttpToolsProtocol):
@@ -60,7 +60,7 @@ class LimitedHttp(HttpToolsProtocol):
             self._refuse(self._too_large())
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what the parser refused, also because a callback did."""
+        """Answer a request that the parser or a callback refused."""
         if self._is_too_large:
             self._refuse(self._too_large())
         else:

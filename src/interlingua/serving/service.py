@@ -28,9 +28,9 @@ from interlingua.serving.routes.json_route import refuse_texts, refuse_tokens
 from interlingua.serving.settings import ServeSettings
 
 INLINE_CHARACTERS = 2000
-"""Fewer are tokenized at once: handing them to another thread would take longer."""
+"""Smallest number that another thread tokenizes: for fewer, the handover takes longer."""
 WATCH_SECONDS = 1.0
-"""A request that takes longer is watched: if its client leaves, its texts are dropped."""
+"""Time after which a request is watched: if its client leaves, its texts are dropped."""
 LIST_THREADS = 8
 """Requests to mine or to align that are worked on at a time; their threads mostly wait for the
 queue."""

@@ -1,7 +1,7 @@
 """Arrays of untrusted ``.npy`` and ``.npz`` files, and rows of vectors scaled to length 1.
 
-Whatever is wrong with such a file ends as a ``DataError`` of one line. Pickles are never read, as
-they would run code.
+Every fault of such a file raises a ``DataError`` of one line. Pickles are never read, as they would
+run code.
 """
 
 from __future__ import annotations

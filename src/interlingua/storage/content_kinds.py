@@ -34,7 +34,7 @@ class ContentKind(NamedTuple):
     name: str
     remedy: str
     is_text: bool = True
-    """Text in a form of its own, which is no plain text; False if it is binary."""
+    """True for text in a special format; False for a binary file."""
 
 
 BINARY = (
@@ -62,7 +62,7 @@ BINARY = (
     (b"\xff\xfe", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
     (b"\xfe\xff", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
 )
-"""First bytes, what they are, and what to do."""
+"""First bytes -> the kind of the file and its remedy."""
 ZIPPED = (
     (b"word/", "a Word document (.docx)"),
     (b"xl/", "an Excel workbook (.xlsx)"),

@@ -1,9 +1,8 @@
 """Limits on untrusted files: characters of a line, growth when unpacked, size of a document.
 
-A file that streams by needs memory for its longest line, and one that is compressed may be a
-thousand times as large as it looks. So bytes pass a guard on their way from the disk to the reader:
-it counts them as they come, and refuses the file before what is too much has been gathered
-anywhere.
+A streamed file needs memory for its longest line, and a compressed file may be a thousand times as
+large as it looks. So bytes pass a guard between the disk and the reader. It counts them, and
+refuses the file before too much of it is in memory.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ def refuse_long(characters: int, what: str, *, path: Any, line: int | None = Non
 
 
 class _Guard(io.RawIOBase):
-    """Passes the bytes of a stream on and looks at them on the way."""
+    """A stream that forwards the bytes of another one and inspects them."""
 
     def __init__(self, stream: IO[bytes], path: Any) -> None:
         self._stream: Any = stream

@@ -19,7 +19,7 @@ from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"
-"""Tells the folder of a training run from that of a model."""
+"""File that identifies the folder of a training run."""
 # The best by evaluation first, then the last one.
 RUN_MODELS = ("best", "model")
 # Not all files: some models hold the same weights in a dozen other formats.

@@ -56,8 +56,8 @@ def exclusive(
         remedy: what the user of a second run can do besides waiting, e.g.
             ``choose another --work folder``.
         name: of the lock file, which goes with the lock.
-        what: what the message says is in use; the folder by default.
-        shared: let others in that take it shared as well, and keep out those that do not.
+        what: name of the locked object in the message; default: the folder.
+        shared: admit other shared holders, and exclude all others.
         wait: wait until the lock is free.
         private: only its owner can enter the folder, if it is made here.
 
@@ -157,7 +157,7 @@ def _holder(handle: int) -> str:
     """Return the holder of the lock from its file; of several the last living one."""
     found = list(_HOLDER.finditer(os.pread(handle, 1 << 16, 0).decode(errors="replace")))
     for match in reversed(found):
-        # Whether a process of another machine lives can't be seen from here.
+        # The state of a process of another machine is not visible here.
         if match["host"] != os.uname().nodename or is_alive(int(match["pid"])):
             return match[0]
     if not found:

@@ -32,7 +32,7 @@ log = logging.getLogger("interlingua")
 A_DAY = 86_400.0
 """Seconds without a change after which a leftover is removed where the file system has no locks."""
 _NAME = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)\.\w+\.(?P<kind>tmp|old)")
-"""``.old`` is a folder that stepped aside for a new one, see ``replace_directory``."""
+"""``.old`` is a folder that was moved aside for a new one, see ``replace_directory``."""
 _AT_WORKING_DIRECTORY = -100
 _EXCHANGE = 2
 """``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
@@ -198,7 +198,7 @@ def _renameat2() -> Callable[..., int] | None:
 
 
 def _lock(handle: int, name: str | Path) -> bool:
-    """Lock what was just made; false if it lost its name before the lock was there."""
+    """Lock a new file or folder; return False if it lost its name before it was locked."""
     # On a file system without locks nothing can be taken away between.
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -235,7 +235,7 @@ def open_workspace(
         format: of its record.
         settings: that decide the result, as JSON has them.
         inputs: files and folders that are read; those that are missing are left out.
-        may_change: settings that a run may resume with otherwise than it began.
+        may_change: settings that may differ when a run resumes.
         resume: ``auto`` resumes an existing run and otherwise starts one; ``never`` starts anew and
             removes the files of the existing run; ``only`` refuses to start a new run.
         remedy: how to use another folder, in the imperative: ``name another --output``.

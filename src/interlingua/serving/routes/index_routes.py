@@ -30,7 +30,7 @@ from interlingua.serving.routes.search_routes import MAX_CONDITION, from_index
 from interlingua.serving.service import Service
 
 REQUEST = "passages"
-"""Stands for the file of a passage without an id."""
+"""Placeholder for the file of a passage without an id."""
 ColumnName = Annotated[StrictStr, Field(min_length=1)]
 
 
@@ -67,7 +67,7 @@ def index_router(
     """Return the routes.
 
     Args:
-        service: what embeds passages.
+        service: embeds the passages.
         searcher: the index, which reads the changes.
         documented: replies other than 200, for the OpenAPI document.
     """

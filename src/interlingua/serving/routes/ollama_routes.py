@@ -45,7 +45,7 @@ def ollama_router(service: Service, documented: dict[int | str, dict[str, Any]])
     """Return the routes.
 
     Args:
-        service: what embeds.
+        service: embeds the texts.
         documented: replies other than 200, for the OpenAPI document.
     """
     router = APIRouter(route_class=StrictRoute, tags=["Ollama"], responses=documented)

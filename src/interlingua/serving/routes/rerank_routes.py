@@ -69,7 +69,7 @@ def rerank_router(service: Service, documented: dict[int | str, dict[str, Any]])
     """Return the routes.
 
     Args:
-        service: what embeds.
+        service: embeds the texts.
         documented: replies other than 200, for the OpenAPI document.
     """
     router = APIRouter(route_class=StrictRoute, tags=["rerank"], responses=documented)

@@ -70,7 +70,7 @@ async def from_index(request: Request, read: Callable[[], _Result]) -> _Result:
         read: to call.
 
     Raises:
-        RequestError: the index is damaged, or the request asks for what can't be.
+        RequestError: the index is damaged, or the request is not valid.
     """
     try:
         return await asyncio.to_thread(read)
