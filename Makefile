@@ -63,8 +63,8 @@ collected: $(DEV)
 # others have deprecated since.
 test-oldest:
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --constraint constraints-oldest.txt $(TORCH_ARGS) --editable '.[serve,parquet,zst]' --editable $(MINI) \
-	  pytest pytest-timeout pytest-xdist hypothesis httpx scipy
+	$(OLDEST)/bin/python -m pip install --quiet --constraint constraints-oldest.txt $(TORCH_ARGS) --editable '.[classification,parquet,serve,xlsx,zst]' --editable $(MINI) \
+	  pytest pytest-timeout pytest-xdist hypothesis httpx openai scipy
 	$(OLDEST)/bin/python -m pytest -q --numprocesses $(TEST_WORKERS) -m core \
 	  -W ignore::DeprecationWarning -W ignore::FutureWarning $(OLDEST_TESTS) $(TEST_ARGS)
 

@@ -311,8 +311,9 @@ def speed(arguments: argparse.Namespace) -> None:
             rows = np.lib.format.open_memmap(path, "w+", np.float32, (len(own) * sentences, width))
             for place, content in enumerate(own.tolist()):
                 # A document of its own content has equal vectors on both sides but for noise.
-                base = np.random.default_rng(content).normal(size=(sentences, width))
-                noisy = base + rng.normal(size=base.shape)
+                base = np.random.default_rng(content)
+                noisy = base.standard_normal((sentences, width), np.float32)
+                noisy += rng.standard_normal(noisy.shape, np.float32)
                 noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
                 rows[place * sentences : (place + 1) * sentences] = noisy
             rows.flush()

@@ -100,7 +100,7 @@ def rows(text: str) -> list[Row]:
     with_map = "with the map (`project`, 14 directions)"
     [trained] = tables(text, "Anchor compared with distillation")
     student = trained["anchor (3 seeds)"]
-    small = tables(text, "What mini reaches")[0]
+    small = tables(text, "mini on every measure")[0]
     minutes = round(number(student["training CPU seconds"]) / 60)
 
     def of_panel(name: str, note: str) -> Row:

@@ -3,8 +3,8 @@
     python tools/oldest_versions.py
 
 The file has the lower bound of each dependency and of each extra for users. It leaves out the
-extras for developers, and the models, which are distributions of this repository. `make lint`
-compares the file with pyproject.toml.
+extras for developers, the models, which are distributions of this repository, and ``langid``.
+`make lint` compares the file with pyproject.toml.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = "constraints-oldest.txt"
-NOT_FOR_USERS = {"all", "dev", "docs", "mini", "nano"}
-"""Extras that are left out."""
+LEFT_OUT = {"all", "dev", "docs", "langid", "mini", "nano"}
+"""Extras that are left out. py3langid needs NumPy 2, the library does not."""
 HEADER = "# The oldest version of each dependency that pyproject.toml allows. "
 HEADER += "Written by: python tools/oldest_versions.py\n"
 REQUIREMENT = re.compile(
@@ -35,7 +35,7 @@ def render_oldest(pyproject: str) -> str:
     project = tomllib.loads(pyproject)["project"]
     requirements = list(project["dependencies"])
     for extra, entries in project.get("optional-dependencies", {}).items():
-        if extra not in NOT_FOR_USERS:
+        if extra not in LEFT_OUT:
             requirements += entries
     found: dict[str, str] = {}
     for requirement in requirements:

@@ -37,12 +37,12 @@ class Card(NamedTuple):
 CARDS = (
     Card(
         ROOT / "models/mini/src/interlingua_mini/model/README.md",
-        "What mini reaches",
+        "mini on every measure",
         ("mini", "multilingual-e5-small", "mUSE", "all-MiniLM-L6-v2"),
     ),
     Card(
         ROOT / "models/nano/src/interlingua_nano/model/README.md",
-        "A table of token vectors",
+        "nano, a table of token vectors",
         ("nano", "mini"),
     ),
 )

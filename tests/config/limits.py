@@ -25,7 +25,8 @@ from interlingua.errors import InterlinguaError
 Build = Callable[..., Any]
 VERBS = (
     "align", "analyse", "average", "calibrate", "debias", "documents", "embed", "evaluate",
-    "export", "extend", "index", "mine", "prepare", "quickstart", "score", "search", "serve", "train",
+    "export", "extend", "index", "mine", "prepare", "quickstart", "score", "search", "serve",
+    "train",
 )  # fmt: skip
 TRAIN: dict[str, dict[str, Any]] = {
     "data": {"corpus": "c"},

@@ -60,8 +60,8 @@ def measured():
     """Return the rows of the README's table as docs/results/ has them."""
     [mapped] = tables(RESULTS, "Vectors without language")
     public = tables(RESULTS, "Three public encoders on every set")[0]
-    small = tables(RESULTS, "What mini reaches")[0]
-    nano = tables(RESULTS, "A table of token vectors")[0]
+    small = tables(RESULTS, "mini on every measure")[0]
+    nano = tables(RESULTS, "nano, a table of token vectors")[0]
     tatoeba, pool = "Tatoeba-14, both directions", "mixed pool of 15 languages"
     as_it_is = [
         mapped[row]["as it is"]

@@ -161,7 +161,7 @@ def test_the_column_of_nano_follows_from_its_stored_results():
         rows = results.get(gates.RESULT_NAMES.get(gate.task, gate.task))
         if rows and gate.title != "FLORES-200 xsim, 14 languages, error":
             expected.append(f"{gate.value(rows, trained):.1f}")
-    title = "A table of token vectors"
+    title = "nano, a table of token vectors"
     [table] = [table for _, heading, table in TABLES["nano"] if heading == title]
     column = " ".join(cells_of(line)[1] for line in table[2:])
     assert re.findall(r"[\d.]+", column) == expected

@@ -190,7 +190,7 @@ def steps() -> dict[str, list[str]]:
             "manuals/en",
             *WORDS[1:],
             "-o",
-            "memory.tmx",
+            "memory.tsv",
             "--report",
             "memory.html",
             "--write-pairs",

@@ -223,3 +223,20 @@ def test_no_sheet_is_left_by_a_stream_that_is_not_read_to_its_end(tmp_path):
     next(scored)
     scored.pairs.close()
     assert not list(tmp_path.iterdir())
+
+
+XLIFF = """<?xml version="1.0"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file original="menu.html" source-language="de" target-language="en" datatype="html"><body>
+<trans-unit id="u1"><source>de1 <g id="1">de2</g></source><target>en1 en2</target></trans-unit>
+<trans-unit id="u2"><source><x id="7"/>de3</source><target>en3<x id="7"/></target></trans-unit>
+</body></file></xliff>
+"""
+
+
+def test_units_of_xliff_have_their_ids_and_the_tags_that_were_taken_out(tmp_path):
+    (tmp_path / "a.xlf").write_text(XLIFF, encoding="utf-8")
+    score(embed, tmp_path / "a.xlf", output=tmp_path / "s.tsv", review=tmp_path / "r.csv")
+    rows = sorted(cells_of(tmp_path / "r.csv")[1:])
+    assert [row[:2] for row in rows] == [["u1", "menu.html"], ["u2", "menu.html"]]
+    assert ["tags differ: <g id=1> is missing" in row[6] for row in rows] == [True, False]

@@ -143,3 +143,22 @@ def test_a_pipe_is_not_read_before_the_work(tmp_path):
     source = SourceConfig(paths=(tmp_path / "pipe.tsv",), languages=("de", "en"))
     # It would wait for ever.
     check_sources(config_for(tmp_path, tmp_path, sources=(source,)))
+
+
+def test_folders_and_patterns_of_translators_files_are_bitexts(tmp_path):
+    resources = '<resources><string name="a">{}</string></resources>'
+    for name, text in (("values", "Open"), ("values-de", "Öffnen"), ("values-fr", "Ouvrir")):
+        (tmp_path / "res" / name).mkdir(parents=True)
+        (tmp_path / "res" / name / "strings.xml").write_text(resources.format(text))
+    (tmp_path / "res/note.txt").write_text("no pairs")
+    english = tmp_path / "res/values/strings.xml"
+    both = [f"{english},{tmp_path}/res/values-{code}/strings.xml" for code in ("de", "fr")]
+    for path in (tmp_path / "res", tmp_path / "res/*/strings.xml"):
+        assert find_files(SourceConfig(paths=(path,))) == both
+    german = SourceConfig(paths=(tmp_path / "res",), languages=("en", "de"))
+    assert find_files(german) == both[:1]
+    (chunk,) = read_chunks(both[0], german, 0, skipped=Counter())
+    assert (chunk.sources, chunk.targets) == (["Öffnen"], ["Open"])
+    assert describe_file(both[0], german).bytes == sum(
+        (tmp_path / "res" / name / "strings.xml").stat().st_size for name in ("values", "values-de")
+    )

@@ -209,6 +209,10 @@ def test_documents_that_cannot_be_read_cost_themselves_alone(folder):
     assert left == {"broken.md", "empty.md", "blank.md", "picture.png"}
     assert all(one.reason for one in found.report.left_out)
     assert len(found.report.paired) == 6
+    (folder / "none").mkdir()
+    (folder / "none" / "broken.md").write_bytes(b"\xff\xfe\x00\x00\x00\xd8")
+    with pytest.raises(DataError, match=r"broken\.md"):
+        interlingua.documents(embed, folder / "none", folder / "en")
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,19 @@ def test_two_texts_are_aligned_or_mined(folder):
     assert found.next_commands == ("interlingua mine book.de.txt book.en.txt -o pairs.tsv",)
 
 
+@pytest.mark.parametrize("names", [["de", "en"], ["both"]])
+def test_folders_of_two_languages_become_a_memory(folder, names):
+    for side, code in enumerate(("de", "en")):
+        place = folder / (code if len(names) == 2 else f"both/{code}")
+        place.mkdir(parents=True)
+        text = "".join(f"<p>{pair[side]}</p>\n" for pair in PAIRS[:9])
+        (place / "page.html").write_text(f"<html><body>{text}</body></html>", encoding="utf-8")
+    found = interlingua.look(names)
+    assert [one.kind for one in found] == ["document"] * 2
+    expected = f"interlingua documents {' '.join(names)} -o memory.tmx"
+    assert found.next_commands == (expected,)
+
+
 def test_test_sets_are_named_or_below_the_data_folder(folder, monkeypatch):
     for name in ("own", "data/tatoeba_laser", "data/no_set_of_tests"):
         (folder / name).mkdir(parents=True)

@@ -302,19 +302,26 @@ class SideLanguages(NamedTuple):
 
 
 def assign_sides(
-    documents: Iterable[StoredDocument], given: tuple[str | None, str | None]
+    documents: Iterable[StoredDocument],
+    given: tuple[str | None, str | None],
+    left_out: Sequence[LeftOut] = (),
 ) -> SideLanguages:
     """Return the languages of source and target, and the side of each document.
 
     Args:
         documents: all that were read.
         given: languages as the user names them, resolved codes or None.
+        left_out: files that could not be read, for errors.
 
     Raises:
-        DataError: a language can't be found, both sides have the same one, or one folder holds
-            more or fewer than two languages and they are not given.
+        DataError: a side has no document, a language can't be found, both sides have the same one,
+            or one folder holds more or fewer than two languages and they are not given.
     """
     facts = [(one.path, one.language, one.side) for one in documents]
+    sides_read = {side for _, _, side in facts}
+    for side, name in enumerate(("source", "target")):
+        if not sides_read & {side, -1}:
+            raise DataError(f"no {name} document could be read{_first_reason(left_out)}")
     if any(side < 0 for _, _, side in facts):
         codes = _codes_of_folder(Counter(language for _, language, _ in facts), given)
     else:
@@ -325,15 +332,15 @@ def assign_sides(
             " --source-language and --target-language, or check the folders"
         )
     sides = []
-    left_out = []
+    misplaced = []
     for path, language, side in facts:
         place = _place_of(language, side, codes, given)
         sides.append(place)
         if place < 0:
             found = f"its language is {_name_of(language)}" if language else "language not found"
             wanted = " or ".join(codes) if side < 0 else codes[side]
-            left_out.append(LeftOut(path, f"{found}, not {wanted}"))
-    return SideLanguages(codes, sides, left_out)
+            misplaced.append(LeftOut(path, f"{found}, not {wanted}"))
+    return SideLanguages(codes, sides, misplaced)
 
 
 def _place_of(

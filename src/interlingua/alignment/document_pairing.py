@@ -404,7 +404,7 @@ def match_documents(
     order = np.argsort(-values, kind="stable")
     order = order[np.isfinite(values[order])]
     matcher = OneToOneMatcher(*sizes)
-    return order[matcher.accept(found.x[order], found.y[order])]
+    return np.asarray(order[matcher.accept(found.x[order], found.y[order])])
 
 
 def null_margins(
@@ -506,7 +506,7 @@ def _made_wrong(
     values = margins(found, forbidden)
     rows = match_documents(found, values, sizes)
     is_made = np.isin(found.x[rows], found.x[x_alone]) | np.isin(found.y[rows], found.y[y_alone])
-    return values[rows[is_made]]
+    return np.asarray(values[rows[is_made]])
 
 
 class PairsByTexts(NamedTuple):

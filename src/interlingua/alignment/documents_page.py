@@ -15,6 +15,9 @@ from interlingua.report.pages import render_page
 from interlingua.report.tables import Table
 from interlingua.storage.files import PathLike, atomic_write
 
+_PAIRS_WITH_LINKS = 500
+"""Pairs on the page with their worst links; a page of thousands would be slow to open."""
+
 
 def write_documents_page(path: PathLike, report: MemoryReport, output: PathLike) -> None:
     """Write the page.
@@ -32,6 +35,7 @@ def write_documents_page(path: PathLike, report: MemoryReport, output: PathLike)
         report=report,
         summary=report.lines()[0],
         pairs=sorted(report.paired, key=lambda one: (one.coverage, one.paths)),
+        with_links=_PAIRS_WITH_LINKS,
         doubtful=[one[:2] for one in report.doubtful],
         tables=[
             _doubtful_table(report),

@@ -243,7 +243,9 @@ class TranslationMemory:
         left, notes = parse_json((folder / "left-out.json").read_text(encoding="utf-8"))
         self.report.left_out += [*left_out, *(LeftOut(*one) for one in left)]
         self.report.notes += notes
-        chosen = assign_sides(stored_documents(folder / "units.jsonl"), self.config.languages)
+        chosen = assign_sides(
+            stored_documents(folder / "units.jsonl"), self.config.languages, self.report.left_out
+        )
         self.report.left_out += chosen.left_out
         self.report.languages = chosen.codes
         # A calibration of other languages or another model shows before the work.
@@ -368,8 +370,8 @@ class TranslationMemory:
             journal.write([head])
         done = {}
         for value in journal.resume(head, remedy=_REMEDY):
-            links = _parse_links(value)
-            done[links.pair] = links
+            kept = _parse_links(value)
+            done[kept.pair] = kept
         self.progress.start(len(paired.pairs), "documents", "aligning", done=len(done))
         found = []
         for number, pairing in enumerate(paired.pairs):
@@ -480,7 +482,7 @@ def _coverage(
 ) -> PairCoverage:
     joining = [link for link in links if link.source and link.target]
     scores = [float(row.score or 0) for row in rows]
-    order = np.argsort(scores, kind="stable")[:worst] if scores else []
+    order = sorted(range(len(scores)), key=lambda place: scores[place])[:worst]
     return PairCoverage(
         pairing,
         (sides[0].entries[pairing.source].path, sides[1].entries[pairing.target].path),

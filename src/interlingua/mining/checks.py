@@ -59,11 +59,13 @@ class Pairs(NamedTuple):
         sources: texts.
         targets: texts.
         hubs: see ``hubs_of``.
+        fields: what the file says of each pair besides, by name; empty where nothing is known.
     """
 
     sources: Sequence[str]
     targets: Sequence[str]
     hubs: NDArray[np.number]
+    fields: Sequence[Mapping[str, Any]] = ()
 
 
 class Check:
@@ -83,6 +85,7 @@ class Check:
         is_upper_limit: whether values at the limit and above are rejected, or those below it.
         is_of_pair: whether it looks at nothing but the pair, so that a rejected pair can be passed
             over before the retrieval.
+        needs_fields: whether it looks at what the file says of a pair besides its texts.
 
     Args:
         languages: codes of source and target; empty where none is known.
@@ -98,6 +101,7 @@ class Check:
     default_limit: ClassVar[float]
     is_upper_limit: ClassVar[bool] = True
     is_of_pair: ClassVar[bool] = True
+    needs_fields: ClassVar[bool] = False
 
     def __init__(
         self, languages: tuple[str, str], folder: Path | None, limit: float | None = None
@@ -366,6 +370,7 @@ class Checker:
             terms.read(plan.glossary)
         self.checks = list(checks.values())
         self.rejecting = [checks[name] for name in plan.limits]
+        self.needs_fields = any(check.needs_fields for check in self.checks)
 
     def measure(self, pairs: Pairs) -> dict[str, Float64[ndarray, " n"]]:
         """Compute the columns of some pairs.

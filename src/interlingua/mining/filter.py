@@ -205,7 +205,10 @@ class Filter:
             self._note_scores(block)
             sources = [pair.source for pair in block.pairs]
             targets = [pair.target for pair in block.pairs]
-            measured = self.checker.measure(Pairs(sources, targets, block.hubs))
+            fields: list[Mapping[str, Any]] = []
+            if self.checker.needs_fields:
+                fields += map(pair_fields, block.pairs)
+            measured = self.checker.measure(Pairs(sources, targets, block.hubs, fields))
             if not self._has_learned:
                 self.learn(block.scores[self.accepted(block.pairs)])
             probabilities = None

@@ -1,7 +1,7 @@
 """A sheet of scored pairs for a person to judge, and the answers that are read back from it.
 
 The sheet holds the worst pairs of a stream, pairs that a check finds something wrong with, and a
-random sample of all others, whose answers show what a higher score is worth. A ``ReviewSampler``
+random sample of all others: its answers show what a higher score is worth. A ``ReviewSampler``
 keeps them in bounded memory while the stream passes; ``read_labels`` reads the answers.
 """
 
@@ -29,6 +29,7 @@ from interlingua.corpus.formats.table_columns import folded_name
 from interlingua.corpus.formats.workbook import FORMULA_SIGNS, CellValue, SheetForm, WriteCells
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.mining.checks import Checker
+from interlingua.mining.rules.tags import InlineTags, with_tags
 from interlingua.mining.writer import PairRow, tsv_writer
 from interlingua.storage.files import (
     PathLike,
@@ -235,13 +236,18 @@ def _cells(
     pair = item.row.pair
     fields = pair_fields(pair)
     identifier = next((fields[name] for name in _ID_NAMES if fields.get(name)), "")
-    details = [checker.explain(name, pair.source, pair.target) for name in item.row.findings]
+    texts = with_tags(pair.source, pair.target, fields)
+    plain = (pair.source, pair.target)
+    details = [
+        checker.explain(name, *(texts if name == InlineTags.name else plain))
+        for name in item.row.findings
+    ]
     covered = {checker.reason_of(name) for name in item.row.findings}
     # A threshold and a probability are no checks, and have nothing to explain.
     reasons = [reason for reason in item.row.reasons if reason not in covered]
     return {
         "id": str(identifier),
-        "file": str(fields.get("file") or file or ""),
+        "file": str(fields.get("original") or file or ""),
         "position": item.position,
         "source": _short(pair.source),
         "target": _short(pair.target),

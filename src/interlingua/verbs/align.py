@@ -85,7 +85,7 @@ class AlignOptions(ModelOptions, ColumnOptions, SplitOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
-        "A document: a sentence per line, a table (.csv, .xlsx), or any text with --split.",
+        "A document: a sentence per line, a table (.csv, .xlsx), or any document with --split.",
         None,
         kind=Path,
         reads="text",

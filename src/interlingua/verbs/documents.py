@@ -216,15 +216,16 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
     from interlingua.alignment.document_files import list_sides
     from interlingua.verbs.parts.sources import open_model
 
-    # What is missing shows before the model is loaded.
     source: Any = options.source
     target: Any = options.target
+    # Listed before the model is loaded: a wrong path costs no seconds.
     files, left_out = list_sides(source, target)
     outputs = (options.output, options.report, options.paired)
     inputs = [file.path for file in files]
     keep_inputs(outputs, (*inputs, options.pairs, options.calibration))
     encode, model = open_model(options)
     with contextlib.ExitStack() as stack:
+        # A run resumes from this folder.
         folder = as_path(options.work)
         if folder is None and options.output is not None:
             folder = Path(f"{os.fspath(options.output)}.work")
@@ -314,6 +315,7 @@ def make_memory(
         report = memory.report
         if options.output is None:
             return LinkedTexts(list(pairs), report)
+        # Without a pair, the file is empty but for its languages.
         codes = (sides[0].language, sides[1].language)
         report.written = write_pairs(pairs, options.output, languages=codes)
         if options.paired is not None:

@@ -234,21 +234,22 @@ def _published_sets(data: Path) -> list[Path]:
 
 
 def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
-    """Yield the command that takes two texts of different languages, or two folders."""
-    import interlingua
-
-    names = _named_files(options)
-    # The verb may come with a later version.
-    if len(names) == 2 and all(map(os.path.isdir, names)) and "documents" in interlingua.__all__:
-        yield f"interlingua documents {shlex.join(names)} -o memory.tmx"
-        return
+    """Yield the command that takes texts of two languages, or folders of them."""
     texts = [one for one in found if one.kind in ("texts", "document")]
-    if len(texts) != 2 or len(found) != 2:
+    if len(texts) != sum(not one.error for one in found):
         return
     languages = {one.sides[0].language or one.sides[0].found_language for one in texts}
-    if len(languages) != 2 or "" in languages:
+    names = _named_files(options)
+    # Names of files in a folder may tell no language, of which the texts tell some.
+    if all(map(os.path.isdir, names)) and len(names) <= 2 and len(languages - {""}) == 2:
+        yield f"interlingua documents {shlex.join(names)} -o memory.tmx"
+        return
+    if len(texts) != 2 or len(languages) != 2 or "" in languages:
         return
     both = shlex.join([one.path for one in texts])
+    if any(one.kind == "document" for one in texts):
+        yield f"interlingua documents {both} -o memory.tmx"
+        return
     # Documents have about as many sentences in both languages; corpora need not.
     sizes = sorted(one.units for one in texts)
     if sizes[1] <= min(_ALIGNABLE, 2 * sizes[0]):

@@ -403,6 +403,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     from interlingua.verbs.parts.score_files import is_same_xliff
 
     columns_of_checks = join_names(options.checks)
+    # A sheet for people has reasons for all that can be found without a model.
     if options.review is not None and not columns_of_checks:
         columns_of_checks = ",".join(defaults.REVIEWED)
     checks = CheckPlan.parse(columns_of_checks, join_names(options.drop), as_path(options.glossary))
@@ -610,6 +611,7 @@ def _scored(
         if options.review is None:
             yield kept, rows
         else:
+            # The sheet is complete when the last pair has passed.
             sampler = ReviewSampler(options.review_rows)
             yield kept, sampler.noted(rows)
             sheet = write_review(options.review, sampler, kept.checker, _file_of(options))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
+from interlingua.corpus.inspection import streams
 from interlingua.corpus.inspection.files import LookSettings, look_into
 from tests.corpus.inspection.made import faulty, german_english, write_rows
 
@@ -51,6 +52,12 @@ def test_counted_faults_have_their_exact_numbers(looked):
     assert faults["duplicates"].units == found.duplicates == 50
     assert found.overlap == {"our-test-set": 12}
     assert found.sides[1].empty == 5
+
+
+def test_a_header_is_found_if_it_is_not_in_the_sample(pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "_SAMPLE", 50)
+    path = write_rows(tmp_path / "x.de-en.tsv", [("source_sentence", "target_sentence"), *pairs])
+    assert [fault.kind for fault in look_into(str(path), LookSettings()).faults] == ["header"]
 
 
 def test_a_good_file_has_no_fault(pairs, tmp_path):

@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check
+from interlingua.mining.rules.consistency import OneSource, OneTranslation
+from interlingua.mining.rules.keys import count_keys
 from interlingua.mining.rules.placeholders import placeholders
 from interlingua.mining.rules.punctuation import ending
+from interlingua.mining.rules.rule import PairRule
+from interlingua.mining.rules.tags import inline_tags, is_nested
+from interlingua.mining.rules.units import units_of_numbers
 
 CODES = {
     "de": "deu_Latn",
@@ -276,6 +281,28 @@ def test_placeholders_are_numbered_by_their_order():
     assert list(placeholders("%2$s %1$d {}")) == ["%2$s", "%1$d", "{0}"]
 
 
+def test_parts_of_texts_that_rules_compare():
+    tags = inline_tags('<g id="1">a<br/></g> <file>')
+    assert [str(tag) for tag in tags] == ["<g id=1>", "<br>", "</g>"]
+    assert is_nested(tags)
+    assert not is_nested(tags[:1])
+    assert units_of_numbers("1.000 km, ٢٠ كغ") == {"1000": {"km"}, "20": {"kg"}}
+    assert [count_keys(text, "&") for text in ("E&xit", "a && b", "&amp;")] == [1, 0, 0]
+
+
+def test_a_rule_of_your_own_names_what_it_counts():
+    class Stars(PairRule):
+        name = "stars"
+        signs = "*"
+
+        def differences(self, source, target):
+            return ["a star is missing"] * (source.count("*") - target.count("*"))
+
+    check = Stars(("", ""), None)
+    assert check.score(Pairs(["**", "a"], ["", "*"], np.zeros(2))).tolist() == [2, 0]
+    assert check.explain("*", "") == "a star is missing"
+
+
 def test_soft_differences_of_ends_count_half():
     check = find_check("ending")(("eng_Latn", "deu_Latn"), None)
     pairs = Pairs(["Go!", "Go.", "Go...", "1?"], ["Geh.", "Geh", "Geh.", "1"], np.zeros(4))
@@ -319,6 +346,17 @@ def test_a_second_translation_and_a_second_source_are_reported_once(tmp_path, on
         *(0, 0, 0, 0),
         *(0, 1, 0, 0),
     ]
+
+
+def test_consistency_goes_on_between_two_calls_and_passes_over_empty_texts():
+    for kind, pairs in (
+        (OneTranslation, [("a", "b"), ("a", "c")]),
+        (OneSource, [("a", "b"), ("c", "b")]),
+    ):
+        check = kind(("", ""), None)
+        scores = [check.score(Pairs([a], [b], np.zeros(1))).tolist() for a, b in pairs]
+        assert scores == [[0], [1]]
+        assert check.score(Pairs(["", "a"], ["x", "?"], np.zeros(2))).tolist() == [0, 0]
 
 
 def test_rules_measure_and_reject_as_other_checks_do():

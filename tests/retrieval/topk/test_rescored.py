@@ -34,7 +34,7 @@ def test_signs_on_both_sides_rank_by_the_hamming_distance():
     queries, candidates = CENTERED
     found = rescored_topk(queries, quantize_vectors(candidates, "ubinary"), None, k=7, signs=True)
     bits = [quantize_vectors(side, "ubinary") for side in (queries, candidates)]
-    distances = np.array([[int(np.bitwise_count(a ^ b).sum()) for b in bits[1]] for a in bits[0]])
+    distances = np.array([[int(np.unpackbits(a ^ b).sum()) for b in bits[1]] for a in bits[0]])
     assert np.array_equal(found.indices, np.argsort(distances, axis=1, kind="stable")[:, :7])
     near = np.take_along_axis(distances, found.indices.numpy(), axis=1)
     assert np.array_equal(found.similarities, 24 - 2 * near)

@@ -1,4 +1,4 @@
-"""Decode the text of a file whose encoding may be any.
+"""Decode the text of a file in any encoding.
 
 The order is: a byte-order mark, the encoding that the file declares, UTF-8, detection. Nothing is
 read in an encoding that is only likely: of a text in Latin script the frequent ASCII words name the

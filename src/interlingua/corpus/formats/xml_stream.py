@@ -80,10 +80,11 @@ def xml_pieces(
     The pieces together are the file's bytes; those of UTF-16 are UTF-8, without a mark. A piece
     ends right behind the end of an entry, if it has one. See ``xml_events``.
     """
-    entries: tuple[str, ...] = (entry,) if isinstance(entry, str) else entry
+    if isinstance(entry, str):
+        entry = (entry,)
     with open_bytes(path) as file:
-        reader = _Reader(path, entries, rejected, Counter() if skipped is None else skipped)
-        for piece in _pieces(file, entries, path):
+        reader = _Reader(path, entry, rejected, Counter() if skipped is None else skipped)
+        for piece in _pieces(file, entry, path):
             yield piece, reader.read(piece)
         yield b"", reader.end()
 

@@ -69,6 +69,7 @@ class SideCounts:
         if blank and not self.first_empty:
             self.first_empty = self.texts + blank[0] + 1
         self.empty += len(blank)
+        # Texts without a letter or digit have one key, but are no duplicates of each other.
         filled = keys[keys != EMPTY_KEY]
         self.duplicates += int(np.count_nonzero(~self._seen.first_seen(filled)))
         self._lengths += np.bincount(np.minimum(lengths, _LONGEST), minlength=_LONGEST + 1)
@@ -99,6 +100,7 @@ class RatioCounts:
         if not filled.any():
             return
         ratios = target[filled] / source[filled]
+        # On a logarithmic scale a ratio and its inverse are equally far from 1.
         doublings = np.clip(np.log2(ratios), -_MOST_DOUBLINGS, _MOST_DOUBLINGS)
         steps = np.rint((doublings + _MOST_DOUBLINGS) * _RATIO_STEPS).astype(np.int64)
         self._counts += np.bincount(steps, minlength=len(self._counts))
@@ -157,6 +159,7 @@ class Order:
             ("ascending", self._ups, self._downs),
             ("descending", self._downs, self._ups),
         ):
+            # Few values in disorder are tolerated, as a file may have been joined or corrected.
             is_ordered = against <= (1 - self._share) * (self._values - 1)
             if is_ordered and along >= max(_LEAST_STEPS, 2 * against):
                 return name

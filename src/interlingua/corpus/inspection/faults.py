@@ -101,6 +101,7 @@ def _is_column_name(cell: str) -> bool:
     words = re.split(r"[\s_.-]+", name.casefold())
     if _is_language(name):
         return True
+    # "English German" may be a sentence, "source German" is not.
     has_word = any(word in _COLUMN_WORDS for word in words)
     return has_word and all(word in _COLUMN_WORDS or _is_language(word) for word in words)
 
@@ -114,6 +115,7 @@ def _is_language(name: str) -> bool:
 def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
     """Return the fault of texts that were decoded in a wrong character set, if there are some."""
     found = []
+    # One side is enough: a file may be joined from two of different encodings.
     for unit in sample:
         charset = misread_charset(unit.source) or misread_charset(unit.target)
         if charset is not None:
@@ -121,6 +123,7 @@ def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
     if len(found) < _LEAST_MISREAD:
         return []
     first, charset = found[0]
+    # The word itself is shown, which may be far behind the beginning of the text.
     words = f"{first.source} {first.target}".split()
     bad = next((word for word in words if misread_charset(word)), first.source)
     how = f"UTF-8 that was read as {charset}; decode the original as UTF-8"
@@ -137,6 +140,7 @@ def swapped_faults(sample: Sequence[Sampled]) -> list[Fault]:
     """Return the fault of pairs of which the sides are swapped, compared with most pairs."""
     marks = swapped_pairs([(unit.source, unit.target) for unit in sample])
     found = [unit for unit, swap in zip(sample, marks, strict=True) if swap]
+    # Copies, names and numbers tell nothing, and do not count.
     known = len(marks) - marks.count(None)
     if len(found) < max(_LEAST_SWAPPED, _SWAPPED_SHARE * known):
         return []
@@ -159,6 +163,7 @@ def language_faults(
     """
     sides = ([unit.source for unit in sample], [unit.target for unit in sample])
     guesses = [guess_language(texts) for texts in sides]
+    # Both sides in the language of the other are one fault, not two wrong languages.
     if languages[1] and _is_turned(guesses, languages):
         text = (
             f"the first text of a pair is {resolve_language(languages[1]).name} and the second"
@@ -170,6 +175,7 @@ def language_faults(
     for code, texts, guess, option in zip(languages, sides, guesses, options, strict=True):
         if not code:
             continue
+        # Verbs refuse a language by the same tests, which relatives pass.
         is_wrong = contradicting_script(texts, code) is not None or is_contradicted(texts, code)
         if is_wrong:
             found = "another language"
@@ -194,7 +200,9 @@ def slip_faults(slips: Sequence[Slip]) -> list[Fault]:
     """Return a fault for each part of a file in which one side is shifted."""
     faults = []
     for slip in slips:
-        side, place = ("target", "below") if slip.shift > 0 else ("source", "above")
+        side, place = "source", "above"
+        if slip.shift > 0:
+            side, place = "target", "below"
         lines = count_of(abs(slip.shift), "lines")
         text = (
             f"about from pair {slip.first:,} on, the translations are {lines} {place} their"

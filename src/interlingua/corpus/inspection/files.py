@@ -107,6 +107,7 @@ def look_into(
     """
     name = name or path
     evaluation = settings.evaluation
+    # The sentences of the sets are read once, and counted for each file anew.
     if evaluation is not None:
         evaluation.counts = dict.fromkeys(evaluation.names, 0)
     try:
@@ -132,6 +133,7 @@ def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:
     named = _named_languages(opened, found)
     sides = _sides(found, named)
     faults = _faults(opened, found, named, sides)
+    # One pair of languages is reported by its sides.
     several = {}
     if len(found.languages) > 1:
         several = {"-".join(codes): count for codes, count in found.languages.most_common()}
@@ -162,6 +164,7 @@ def _named_languages(opened: Opened, found: StreamCounts) -> tuple[str, ...]:
     """Return the languages of both sides, empty where no name or several tell them."""
     if len(found.languages) > 1:
         return ("", "")
+    # Codes with a region are plain ones in a report.
     named = tuple(map(str, opened.languages))
     return (*named, "", "")[: len(found.sides)]
 
@@ -173,6 +176,7 @@ def _sides(found: StreamCounts, named: Sequence[str]) -> tuple[SideLook, ...]:
         guess = None
         if len(found.languages) <= 1:
             guess = guess_language(texts)
+        # Names and links leave traces of other scripts in most files.
         scripts = list(script_shares(texts).items())[:_SHOWN_SCRIPTS]
         side = SideLook(
             language=language,
@@ -197,8 +201,10 @@ def _faults(
     if found.failure is not None:
         text = f"only what is before this was read: {found.failure}"
         faults.append(Fault("damaged", text, first=found.units))
+    # Slips first: they spoil all pairs behind them, and other faults may follow from them.
     if is_bitext:
         faults += slip_faults(found.slips.end())
+        # A file of several languages names them with each pair, in either direction.
         if len(found.languages) == 1:
             faults += swapped_faults(found.sample)
     if found.sample and len(found.languages) <= 1:
@@ -206,9 +212,8 @@ def _faults(
         faults += language_faults(found.sample, (codes[0], codes[1]), _PAIR_OPTIONS)
     faults += misread_faults(found.sample)
     faults += _encoding_faults(opened, sides)
-    if found.sample and found.sample[0].number == 1:
-        first = found.sample[0]
-        cells = [first.source, first.target][: len(sides)]
+    if found.first is not None:
+        cells = [found.first.source, found.first.target][: len(sides)]
         faults += filter(None, [header_fault(cells)])
     return [*faults, *_count_faults(opened, found, sides), *_order_faults(found, sides)]
 
@@ -254,10 +259,13 @@ def _count_faults(opened: Opened, found: StreamCounts, sides: Sequence[SideLook]
     """Return the faults that were counted: duplicates, copies, empty texts, test sentences."""
     units = found.units
     faults = []
+    # Half of a bitext's texts may occur twice without any pair that does.
     duplicates = found.duplicates
     if opened.kind != "pairs":
         duplicates = sides[0].duplicates
-    if duplicates >= max(1, _REPEATED * units):
+    # A premise or a passage is in several labeled pairs or questions by design.
+    is_fault = opened.kind in ("pairs", "texts")
+    if is_fault and duplicates >= max(1, _REPEATED * units):
         what = f"of the {opened.kind} occurred before; prepare drops them"
         faults.append(count_fault("duplicates", duplicates, units, what, None))
     if found.copies >= max(1, _REPEATED * units):

@@ -275,6 +275,7 @@ def _open_questions(path: str) -> Opened:
 
 def _open_table(path: str, languages: tuple[str | None, str | None]) -> Opened:
     """Open a table: pairs if two columns are known, else sentences or labeled pairs."""
+    # A column called text is no pair, even next to one more column.
     language = languages[0] or find_language(Path(path))
     if _has_pair_columns(path) or not has_sentences(path, language=language):
         try:
@@ -298,17 +299,20 @@ def _has_pair_columns(path: str) -> bool:
 
 def _open_lines(path: str, languages: tuple[str | None, str | None]) -> Opened:
     """Open lines: pairs if most have a tab, else texts."""
+    # Published questions are known by their names alone.
     stem = stem_and_suffix(path)[0]
     if stem.endswith(".questions") or stem.startswith("topic"):
         return _open_questions(path)
     with open_text(path, errors="surrogateescape") as lines:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, _LOOKED_AT)]
+    # A sentence may hold a tab by mistake, so that a few say nothing.
     tabs = sum(len(cells) > 1 for cells in first)
     if tabs * 2 <= len(first):
         return _open_texts(path, languages[0], with_ids=False)
     is_pair_named = languages_from_name(path) is not None or all(languages)
     if not is_pair_named and _has_ids(first):
         return _open_texts(path, languages[0], with_ids=True)
+    # Three columns without a score may be a label and two sentences.
     try:
         return open_pairs(path, "tsv", languages)
     except DataError as error:

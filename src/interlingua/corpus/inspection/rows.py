@@ -19,6 +19,7 @@ def look_rows(found: FileLook) -> list[tuple[str, str]]:
     if left_out:
         count = f"{count} (left out: {left_out})"
     rows.append((found.kind, count))
+    # Of texts alone there are neither pairs nor copies.
     if found.kind == "pairs":
         rows.append(("duplicates", f"{found.duplicates:,} pairs, {_per_side(found, 'duplicates')}"))
         rows.append(("copies", f"{found.copies:,}"))
@@ -36,6 +37,7 @@ def look_rows(found: FileLook) -> list[tuple[str, str]]:
 
 
 def _language_rows(found: FileLook) -> list[tuple[str, str]]:
+    # The list is ordered by frequency; the full one is in the JSON.
     if found.language_pairs:
         shown = [f"{codes} {count:,}" for codes, count in list(found.language_pairs.items())[:5]]
         if len(found.language_pairs) > len(shown):

@@ -45,6 +45,7 @@ class StreamCounts:
         first_copy: number of the first of these.
         overlap: units with a side in an evaluation set, by the name of that.
         sample: units in the order of the file.
+        first: the first unit, which need not be in the sample.
         failure: what ended the stream early.
     """
 
@@ -57,6 +58,7 @@ class StreamCounts:
     first_copy: int | None = None
     overlap: dict[str, int] = field(default_factory=dict)
     sample: list[Sampled] = field(default_factory=list)
+    first: Sampled | None = None
     ratios: RatioCounts = field(default_factory=RatioCounts)
     scores: Order = field(default_factory=lambda: Order(_SORT_OF_SCORES))
     slips: SlipFinder = field(default_factory=SlipFinder)
@@ -83,12 +85,16 @@ def count_pairs_of(
     def counted() -> Iterator[Sampled]:
         for portion in portions(_until_failure(pairs, found), _AT_ONCE):
             start = found.units
+            if found.first is None:
+                found.first = Sampled(1, portion[0][0], portion[0][1])
             _count_portion(portion, found, seen, evaluation)
             progress.advance(len(portion))
             for number, pair in enumerate(portion, start + 1):
+                # A slice of a whole text is the text itself, and costs nothing.
                 source, target = pair[0][:_SAMPLED_CHARACTERS], pair[1][:_SAMPLED_CHARACTERS]
                 yield Sampled(number, source, target)
 
+    # One pass: the stream is counted as the sample is drawn from it.
     found.sample = sorted(reservoir(counted(), _SAMPLE, seed=0))
     if evaluation is not None:
         found.overlap = {name: count for name, count in evaluation.counts.items() if count}
@@ -106,6 +112,7 @@ def _count_portion(
     targets = [pair[1] for pair in portion]
     source_keys, source_lengths = found.sides[0].add(sources)
     target_keys, target_lengths = found.sides[1].add(targets)
+    # All rows of a table have the columns of the first.
     if not found.units:
         found.columns = tuple(pair_fields(portion[0]))
     pair_languages = Counter(pair[2:4] for pair in portion)
@@ -120,6 +127,7 @@ def _count_portion(
     found.copies += len(copies)
     found.ratios.add(source_lengths, target_lengths)
     found.slips.add(sources, targets)
+    # A file with gaps among its scores has no order of these.
     scores = [pair[4] for pair in portion if pair[4] is not None]
     if len(scores) == len(portion):
         found.scores.add(np.array(scores, np.float64))
@@ -139,6 +147,8 @@ def count_texts_of(
 
     def counted() -> Iterator[Sampled]:
         for portion in portions(_until_failure(texts, found), _AT_ONCE):
+            if found.first is None:
+                found.first = Sampled(1, portion[0])
             keys, _ = found.sides[0].add(portion)
             if evaluation is not None:
                 evaluation.contaminated_keys(keys)
@@ -162,6 +172,7 @@ def _until_failure(items: Iterable[T], found: StreamCounts) -> Iterator[T]:
             count += 1
             yield item
     except DataError as error:
+        # A file of which nothing is read is unreadable, and no file with a fault.
         if not count:
             raise
         found.failure = error

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from interlingua.mining.rules.glossary_file import TermPair, read_glossary
-from interlingua.mining.rules.rule import Rule
+from interlingua.mining.rules.rule import PairRule
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _LEFT_OUT = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640\u200b-\u200f\u00ad]")
@@ -39,11 +39,11 @@ _INFLECTED = frozenset(_INFLECTED_CODES.split())
 """Languages with many endings, or with changes within a word, of which less has to agree."""
 
 
-class GlossaryTerms(Rule):
+class GlossaryTerms(PairRule):
     """The terms of a glossary are translated as it says."""
 
     name = "glossary"
-    measures = "terms of the source whose translation in the glossary is not in the target"
+    measures = "terms of the source without their translation of the glossary in the target"
     reason = "glossary"
     label = "terms not as in the glossary"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from interlingua.mining.rules.rule import Rule
+from interlingua.mining.rules.rule import PairRule
 
 _MARKED = {
     # Not an entity (&amp;), not a pair of capitals (R&D).
@@ -20,7 +20,7 @@ _LONGEST = 80
 _ADDRESS = re.compile(r"://|www\.|\w=\w|[<>{}$\\|]")
 
 
-class AcceleratorKeys(Rule):
+class AcceleratorKeys(PairRule):
     """Both sides have equally many accelerator keys."""
 
     name = "keys"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from interlingua.mining.rules.rule import Rule, one_sided
+from interlingua.mining.rules.rule import PairRule, one_sided
 
 _PATTERN = re.compile(
     r"""
@@ -33,7 +33,7 @@ _LETTERS = str.maketrans("iXEGF", "dxegf")
 """Letters of printf that take the same argument."""
 
 
-class Placeholders(Rule):
+class Placeholders(PairRule):
     """The same placeholders occur on both sides."""
 
     name = "placeholders"

@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from numpy import ndarray
 
 from interlingua.mining.checks import Pairs
-from interlingua.mining.rules.rule import Rule
+from interlingua.mining.rules.rule import PairRule
 
 _MARKS: Mapping[str, str] = {
     "period": ".。．｡।॥۔։።။།᭟｡",
@@ -37,7 +37,7 @@ _WEIGHTY = frozenset(("question mark", "colon"))
 _ENDS_WIDE = frozenset("。．，、：；！？…」』）】》")
 
 
-class EndPunctuation(Rule):
+class EndPunctuation(PairRule):
     """Both sides end with the same kind of punctuation mark."""
 
     name = "ending"
@@ -144,7 +144,7 @@ _SPECIAL: Mapping[str, Callable[[str], str]] = {
 """Kinds of ends that a language writes in its own way."""
 
 
-class OuterSpaces(Rule):
+class OuterSpaces(PairRule):
     """Both sides begin and end with white space, or both do not."""
 
     name = "spaces"

@@ -16,7 +16,7 @@ _SHOWN = 4
 """Differences that a reason names."""
 
 
-class Rule(Check):
+class PairRule(Check):
     """A check that counts differences and names them; a single one rejects.
 
     Attributes:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from interlingua.mining.rules.rule import Rule, one_sided
+from jaxtyping import Float64
+from numpy import ndarray
+
+from interlingua.mining.checks import Pairs
+from interlingua.mining.rules.rule import PairRule, one_sided
 
 _TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*|\d{1,3})"
@@ -31,6 +35,11 @@ _OPTIONAL = frozenset(_OPTIONAL_NAMES.split())
 """Tags that HTML allows to leave open."""
 
 
+SOURCE_TAGS = "source_tags"
+TARGET_TAGS = "target_tags"
+"""Fields of a pair with the tags that its reader has taken out of the texts."""
+
+
 class Tag(NamedTuple):
     """A tag of a text.
 
@@ -48,7 +57,7 @@ class Tag(NamedTuple):
         return f"</{self.name}>" if self.closes else f"<{self.name}>"
 
 
-class InlineTags(Rule):
+class InlineTags(PairRule):
     """Both sides have the same inline tags, and the target's are paired as the source's are."""
 
     name = "tags"
@@ -56,6 +65,18 @@ class InlineTags(Rule):
     reason = "tags differ"
     label = "tags that differ"
     signs = "<"
+    needs_fields = True
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """Count the differences of each pair, also of tags that a reader has taken out."""
+        if not any(fields.get(SOURCE_TAGS) or fields.get(TARGET_TAGS) for fields in pairs.fields):
+            return super().score(pairs)
+        found = zip(pairs.sources, pairs.targets, pairs.fields, strict=True)
+        marked = [with_tags(source, target, fields) for source, target, fields in found]
+        texts = Pairs(
+            [source for source, _ in marked], [target for _, target in marked], pairs.hubs
+        )
+        return super().score(texts)
 
     def differences(self, source: str, target: str) -> list[str]:
         """Return the tags that only one side has, or those that are not paired in the target."""
@@ -65,6 +86,18 @@ class InlineTags(Rule):
         if found or is_nested(left) == is_nested(right) or not is_nested(left):
             return found
         return ["tags are not paired or nested wrong"]
+
+
+def with_tags(source: str, target: str, fields: Mapping[str, Any]) -> tuple[str, str]:
+    """Return both texts with the tags that their reader has taken out, ``g:1 x:2``, at their ends.
+
+    Their places are not known, so that only the tags themselves are compared.
+    """
+    tags = []
+    for name in (SOURCE_TAGS, TARGET_TAGS):
+        parts = [tag.partition(":") for tag in str(fields.get(name) or "").split()]
+        tags.append("".join(f'<{kind} id="{number}"/>' for kind, _, number in parts))
+    return source + tags[0], target + tags[1]
 
 
 def inline_tags(text: str) -> list[Tag]:

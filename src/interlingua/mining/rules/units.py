@@ -7,7 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 
-from interlingua.mining.rules.rule import Rule
+from interlingua.mining.rules.rule import PairRule
 
 _SPELLINGS: Mapping[str, str] = {
     "%": "% ٪ ％ ﹪",
@@ -48,7 +48,7 @@ _BEFORE = re.compile(rf"(?P<unit>[%٪％])\s?(?P<number>{_NUMBER})")
 """Turkish, Basque, Arabic and Hebrew write the percent sign first."""
 
 
-class UnitsAgree(Rule):
+class UnitsAgree(PairRule):
     """A number that has a unit on both sides has the same one."""
 
     name = "units"
@@ -57,7 +57,7 @@ class UnitsAgree(Rule):
     label = "units that differ"
 
     def differences(self, source: str, target: str) -> list[str]:
-        """Return the numbers whose units differ, with both units."""
+        """Return the numbers with unlike units, and both units."""
         if not (_has_digit(source) and _has_digit(target)):
             return []
         left = units_of_numbers(source)

@@ -142,7 +142,11 @@ def _text(element: Element | None) -> str:
     for child in element:
         found = _BYTE.fullmatch(child.get("value", ""))
         if child.tag == "byte" and found:
-            code = int(found[1] or found[2], 16 if found[1] else 10)
+            # Hexadecimal behind an x, as the rest of Qt writes it.
+            base = 10
+            if found[1]:
+                base = 16
+            code = int(found[1] or found[2], base)
             # Not NUL and no half of a pair of UTF-16.
             if 0 < code < 0xD800:
                 parts.append(chr(code))
