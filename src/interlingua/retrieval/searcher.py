@@ -257,7 +257,7 @@ class _Query:
     question: str
     vector: Float32[ndarray, " d"] | None
     languages: list[str]
-    """All that are searched."""
+    """Languages that are searched."""
     is_restricted: bool
     """True if the index has other languages too."""
     where: str | None

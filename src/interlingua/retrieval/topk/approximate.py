@@ -46,11 +46,11 @@ ApproximateKind = Literal["ivf", "hnsw", "binary", "int8"]
 EFFORTS: Mapping[ApproximateKind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
 """Default efforts."""
 _MEASURED = 1000
-"""Vectors of a side to search the neighbors of exactly too."""
+"""Number of vectors of a side that are also searched exactly."""
 _SPARE = 2
 """Multiple of k that is retrieved by rounded vectors, so that the k nearest are among them."""
 LEAST_IN_A_CELL = 39
-"""Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
+"""Mean number of vectors per cell from which FAISS learns the center."""
 LINKS = 32
 """Links of a vector in the graph of HNSW."""
 

@@ -29,7 +29,7 @@ _GROUP = 64
 _ALIGNMENT = 64
 """Alignment in bytes, as in kernels/neighbors.c."""
 _ROWS_AT_ONCE = 1024
-"""Their bytes stay in the second-level cache."""
+"""Number of rows at once, so that their bytes stay in the second-level cache."""
 
 
 class Bytes(NamedTuple):

@@ -45,9 +45,8 @@ class SearchSpeed(NamedTuple):
     """The estimated time of the search on this machine, in seconds.
 
     Attributes:
-        pair: of a similarity.
-        place: of a vector that finds its way into a list.
-        vector: of making a vector ready.
+        pair: seconds of a similarity. place: seconds of an insertion into a list. vector: seconds
+            of the preparation of a vector.
     """
 
     pair: float
@@ -116,7 +115,7 @@ class _Trial:
     """A tile of vectors like those of a sample, searched again and again.
 
     Attributes:
-        ready: seconds of making a vector ready.
+        ready: seconds of the preparation of a vector.
     """
 
     def __init__(

@@ -52,14 +52,14 @@ from interlingua.storage.locks import exclusive
 
 _MOST_ROWS = 2**18
 _MOST_COLUMNS = 2**16
-"""Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready
-anew for each of x."""
+"""Maximum vectors of a block, so that a tile takes less than a minute; blocks of y are prepared
+again for each block of x."""
 _LEAST = 4096
 """Vectors of a block that is not cut further."""
 SAMPLED = 64
-"""Vectors of a side that its digest is taken of."""
+"""Number of vectors of a side in its digest."""
 FEW_NEIGHBORS = 64
-"""Up to this k the lists are not what takes most of the memory."""
+"""Maximum k for which the lists do not take most of the memory."""
 TILES_PER_WORKER = 4
 """Tiles per worker, so that none waits long for the last one."""
 JOURNAL = "journal.txt"

@@ -43,8 +43,8 @@ _TILE_COLUMNS = 4096
 LEAST_IN_VAIN = 2**-11
 MOST_IN_VAIN = 2**-8
 TOO_MANY = 2**-6
-"""Shares of a tile's pairs looked at in vain: another stage would cost more, or less, or is taken
-at once."""
+"""Shares of a tile's pairs examined in vain: below the first another stage costs more, above the
+second less, and above the third it is taken at once."""
 CODES = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 """Positive numbers of either type are in the order of their bits, and whole numbers are compared
 much faster."""
