@@ -83,7 +83,7 @@ class OnRay(Workers):
         *,
         encodes: bool = False,
     ) -> Iterator[_Result]:
-        """See ``Workers``.
+        """Run the tasks on the machines of a Ray cluster, and yield their results in order.
 
         After an error the few tasks taken ahead are not cancelled but run to their end or to that
         of the connection: Ray aborts the process that cancels a task at the moment it is done.
