@@ -28,6 +28,18 @@ ENDINGS = "al|el|il|an|en|gn|on|rn|ar|er|or|im|it|et|as|nt|rd|dom|tom|log|ym"
 """Before -ise: of normalise, tokenise, summarise; not of raise, precise, promise or otherwise."""
 VERBS = rf"[a-z]{{2,}}(?:{ENDINGS})is(?:e[drs]?|ing|ations?)"
 OLD_WORDS = re.compile(rf"(?<![a-z])(?:{WORDS}|{BRITISH}|{VERBS})(?![a-z])", re.IGNORECASE)
+CONSTRUCTIONS = re.compile(
+    r"\b(?:stands?|tells?|go(?:es)? on|so many|lies? in|becomes? of)\b"
+    r"|(?:\"\"\"|# )(?:What|Whether|Those (?:that|which)|See ``[\w.]+``\.\"\"\")"
+)
+"""Plainer: is, represents, specifies, reports, resumes, number of, is stored in, handling of. A
+docstring or comment begins with a noun phrase or a verb, and says more than "See X."."""
+PLAIN_PACKAGES = (
+    "adapt|analysis|batches|config|encoder|evaluation|exporters|functional|getting_started"
+    "|integrations|methods|preparation|report|retrieval|runtime|serving|storage|training|vocabulary"
+)
+PLAIN_FOLDERS = re.compile(rf"src/interlingua/(?:{PLAIN_PACKAGES})/.*\.py")
+"""Packages whose docstrings and comments are free of ``CONSTRUCTIONS``."""
 FOLDERS = {
     "src/interlingua": {".py", ".c", ".h", ".js", ".html", ".css"},
     "src/interlingua/getting_started": {".toml"},
@@ -48,7 +60,11 @@ class Words(Rule):
     name = "words"
 
     def check(self, file: SourceFile) -> Iterator[Finding]:
-        """Report each line with such a word."""
+        """Report each line with such a word or construction."""
+        if PLAIN_FOLDERS.fullmatch(file.path):
+            for number, line in prose(file).items():
+                if found := CONSTRUCTIONS.search(line):
+                    yield Finding(file.path, number, f'"{found[0]}" in: {line.strip()}')
         if not is_read(file.path) or not has_old_words(file.text):
             return
         lines = prose(file) if file.is_test else dict(enumerate(file.lines, 1))

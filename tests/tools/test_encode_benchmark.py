@@ -147,7 +147,7 @@ def test_the_mixed_sample_has_both_sources_and_each_text_once(benchmark, tmp_pat
         lines = [f"{code} {row}" for row in range(3)]
         (flores / f"{code}.txt").write_text("\n".join(lines), encoding="utf-8")
     (flores / "eng_Latn.txt").write_text("long 0\nlong 1\nlong 2", encoding="utf-8")
-    options = argparse.Namespace(limit=2, data=tmp_path, prompt="query: ")
+    options = argparse.Namespace(limit=2, data=tmp_path, prompt="query: ", model=tmp_path)
     texts, pairs = benchmark.read_texts("mixed", options)
     # Of Tatoeba both sides of 12 languages, of FLORES 12 languages and English once.
     assert len(texts) == len(set(texts)) == 2 * 12 * 2 + 12 * 2 + 2

@@ -1,1 +1,1 @@
-"""Changing a trained model, judged on development data: averaging weights, adding a language."""
+"""Changes of a trained model, judged on development data: averaged weights, a new language."""

@@ -9,7 +9,7 @@ shares w_i that sum to 1:
 
 Which shares are best is seen on development data: a grid of mixtures is measured, where share s
 goes to the models after the first, equally, and 1 - s to the first one. Of the mixtures that lose
-at most a given part of the P@1 that share 1 has (the trained models), the one with the best
+at most a fixed part of the P@1 that share 1 has (the trained models), the one with the best
 correlation is chosen; without similarity data the one with the best P@1, without translations the
 one with the best correlation; of equal ones that with the larger share.
 """
@@ -69,7 +69,7 @@ class GridPoint(NamedTuple):
     """One mixture and its scores."""
 
     share: float
-    """Of all models but the first, together."""
+    """Share of all models but the first, together."""
     scores: DevelopmentScores
 
 
@@ -84,7 +84,7 @@ class AverageResult:
     grid: tuple[GridPoint, ...] = ()
     """The mixtures that were measured, by rising share; none if weights were set."""
     rule: str | None = None
-    """How the grid's point was chosen."""
+    """Rule by which the grid's point was chosen."""
 
 
 OnPoint = Callable[[GridPoint], None]
@@ -308,7 +308,7 @@ def _mean(
     """Compute the mean of one tensor, theta = sum_i w_i theta_i."""
     # A model of share 0 is not read at all.
     used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
-    # One model alone has share 1, and keeps its bits.
+    # A single model has share 1, and keeps its bits.
     if len(used) == 1:
         files = used[0][0]
         return _check_finite(files.tensor(name), files, name).to(dtype)
@@ -429,7 +429,7 @@ def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str])
 
     It holds the models with their digests and shares, and the grid.
     """
-    # The digests tell which weights went in, whatever becomes of the folders.
+    # The digests identify the averaged weights, even if the folders change.
     parts = []
     for name, folder, weight in zip(names, folders, result.weights, strict=True):
         files = sorted(folder.rglob("*.safetensors"))

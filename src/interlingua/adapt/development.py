@@ -138,7 +138,7 @@ def _of_file(path: PathLike) -> list[TranslationSet]:
         codes = (pair.source_language, pair.target_language)
         if codes not in by_languages:
             name = Path(path).name
-            # A name without languages may stand for several sets.
+            # A name without languages may mean several sets.
             if not languages_from_name(path):
                 name += f": {'-'.join(codes)}"
             by_languages[codes] = TranslationSet(name, codes, [], [])

@@ -1,9 +1,9 @@
-"""Adds a language to a trained model: new vocabulary if needed, then distillation from itself.
+"""Addition of a language to a trained model: new vocabulary if needed, then self-distillation.
 
 The model as it is stays the teacher. Of each pair the teacher reads the pivot side, which it knows;
 the student learns to put both sides where the teacher puts that one (Reimers and Gurevych 2020),
-and to leave sentences of other languages where they are (replay). What the language gains and the
-others lose is measured before and after.
+and to leave sentences of other languages where they are (replay). The gain of the language and the
+loss of the others are measured before and after.
 
 Every stage is a step of a workspace, so an interrupted run resumes with the same command.
 """
@@ -83,7 +83,7 @@ class VocabularyReport:
     kept_texts: int
     """Texts of other languages that were compared."""
     changed_texts: int
-    """Of these, those that are cut otherwise now."""
+    """Number of these that are tokenized differently now."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,7 +176,7 @@ class Extension:
         """Give the vocabulary new pieces if the language needs them.
 
         Returns:
-            the measurements, and the model to begin with: ``start/``, or the user's if nothing was
+            the measurements, and the model to start from: ``start/``, or the user's if nothing was
             added.
         """
         known = work.get("vocabulary")
@@ -275,7 +275,7 @@ class Extension:
         return scores
 
     def train(self, work: Workspace, start: Path | str, replay: list[Path], prompt: str) -> None:
-        """Distill from the model as it begins; resume if interrupted.
+        """Distill from the initial model; resume if interrupted.
 
         Raises:
             InterlinguaError: it was stopped.

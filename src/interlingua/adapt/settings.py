@@ -30,7 +30,7 @@ Device = Literal["auto", "cpu", "cuda"]
 Files = Any
 """A path or several, of which ``ExtendSettings`` makes a tuple of ``Path``."""
 _MAY_CHANGE = ("device", "threads")
-"""Options that a run may go on with otherwise than it began."""
+"""Options that may change when a run is resumed."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class ExtendSettings(Options):
         refuse_without(
             self, "check_pairs", needs="check", when=bool(self.check_pairs) and not self.check
         )
-        # One form of each value, however it was given: the record compares them later. The object
+        # One form of each value, however it was passed: the record compares them later. The object
         # is frozen, so that they can only be put in like this.
         normalized = {
             **{name: _paths(getattr(self, name)) for name in ("pairs", "replay", "check", "sts")},
@@ -175,7 +175,7 @@ def _paths(paths: Any) -> tuple[Path, ...]:
 
 
 def open_extension(settings: ExtendSettings) -> AbstractContextManager[Workspace]:
-    """Lock the output folder, and begin a run there or resume one of the same settings and inputs.
+    """Lock the output folder, and start a run there or resume one of the same settings and inputs.
 
     Raises:
         ConfigError: it holds a run of other settings or inputs, or other files.

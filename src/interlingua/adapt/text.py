@@ -140,7 +140,7 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
             if len(own) < settings.replay_sentences:
                 own[text] = None
     replay = {code: list(texts) for code, texts in sorted(found.items())}
-    # What forgetting is measured on must not be trained on.
+    # Text that measures forgetting must not be trained on.
     if settings.check and replay:
         checked = EvaluationKeys.from_folders(settings.check)
         for code, texts in replay.items():

@@ -1,10 +1,10 @@
-"""A larger vocabulary: new pieces for a language with text that falls apart.
+"""A larger vocabulary: new pieces for a language that is split into too many tokens.
 
 Other text is tokenized as before.
 
 New pieces are learned as in byte-pair encoding, on top of the tokens that the old vocabulary gives:
 the most frequent pair of neighbors within a word is joined, then the next one. So each new piece
-stands for a run of old tokens, and its embedding can start as the mean of theirs.
+represents a run of old tokens, and its embedding can start as the mean of theirs.
 
 How a piece enters the tokenizer decides what happens to other text:
 
@@ -13,8 +13,8 @@ How a piece enters the tokenizer decides what happens to other text:
 - BPE: new merges come after all old ones, which has the same effect.
 - WordPiece: the longest match wins, so a new piece can also move the borders behind it.
 
-Text in other languages changes only where it holds the run of a new piece. Texts that have to stay
-as they are can be given: pieces that would change one of them are left out.
+Text in other languages changes only where it holds the run of a new piece. Texts with tokens that
+must not change can be passed: pieces that would change one of them are left out.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Fragmentation(NamedTuple):
 
     texts: int
     characters: int
-    """Without white space."""
+    """Number of characters without white space."""
     words: int
     """Parts between white space."""
     tokens: int
-    """Without special tokens around a text."""
+    """Number of tokens without special tokens around a text."""
     unknown: int
     """Tokens among them for text that the vocabulary can't spell."""
 
@@ -85,7 +85,7 @@ class GrownVocabulary(NamedTuple):
     runs: dict[int, TokenRun]
     """New id -> the old ids that it replaces; an unknown character replaces the unknown token."""
     changed_texts: int
-    """Of the texts to keep, those that are tokenized otherwise all the same."""
+    """Number of texts to keep that are tokenized differently all the same."""
 
 
 def measure_fragmentation(
@@ -169,7 +169,7 @@ def grow_vocabulary(
         )
         found = _harmless(vocabulary, spelled, found, keep)
         grown = _grown(vocabulary, spelled, found)
-    # New ids begin behind the old ones, in the order of the pieces.
+    # New ids follow the old ones, in the order of the pieces.
     new_ids = enumerate(found.values(), start=vocabulary.size)
     runs = {new_id: _in_old_ids(run, vocabulary) for new_id, run in new_ids}
     changed = _changed(vocabulary, grown, keep)

@@ -1,7 +1,7 @@
 """The tensors of model directories, read one at a time.
 
 Models of different origin name and split their tensors differently. ``WeightFiles`` lists them by
-the names of stock models, from headers alone, and reads them on request.
+the names of stock models, only from headers, and reads them on request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADER_DTYPES = {
     "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
     "U8": torch.uint8, "BOOL": torch.bool,
 }  # fmt: skip
-"""By the names that safetensors writes in a file's header."""
+"""Dtypes by their names in a safetensors header."""
 
 
 class StoredTensor(NamedTuple):
@@ -42,7 +42,7 @@ class StoredTensor(NamedTuple):
     """Its name in the file."""
     shape: tuple[int, ...]
     dtype: str
-    """As safetensors spells it."""
+    """Dtype in safetensors' spelling."""
 
 
 class WeightFiles:
@@ -127,7 +127,7 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     family_name = family_of(raw)
     if not isinstance(family_name, str) or family_name not in FAMILIES:
         return stored
-    # One tensor that every backbone of the family has tells what its names begin with.
+    # A tensor that every backbone of the family has reveals the prefix of its names.
     family = FAMILIES[family_name]
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
@@ -152,7 +152,7 @@ def _check_backbone(
     Raises:
         CheckpointError: some are missing, left over or of another shape.
     """
-    # Of tensors that hold no floats only that matters: int64 stands for all other dtypes.
+    # Of tensors without floats only that matters: int64 represents all other dtypes.
     floats = {spelled: kind for spelled, kind in HEADER_DTYPES.items() if kind.is_floating_point}
     kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
     blank = {

@@ -252,7 +252,7 @@ def document_language(
     sample = _sample(document.units)
     named = find_named_languages(f"{file.folder}/{file.name}")
     if all(languages):
-        named = [code for code in named if any(_is_same(code, one) for one in languages)]
+        named = [code for code in named if _is_one_of(code, languages)]
     for code in named:
         # A word of a name may be a code ("is", "to"): then the text decides.
         if not is_word(code) or is_meant(sample, code):
@@ -271,6 +271,11 @@ def _sample(units: Sequence[Unit]) -> list[str]:
         *texts[middle : middle + _SAMPLED_UNITS],
         *texts[-_SAMPLED_UNITS:],
     ]
+
+
+def _is_one_of(code: str, languages: Iterable[str | None]) -> bool:
+    """Return whether a code is of one of some languages, whatever the region."""
+    return any(_is_same(code, language) for language in languages)
 
 
 def _is_same(code: str, other: str | None) -> bool:

@@ -124,6 +124,7 @@ def pair_by_names(source: DocumentSide, target: DocumentSide) -> list[PairKey]:
     """Return documents with paths that differ only in the language, if each is the only one."""
     keys = [_name_keys(side) for side in (source, target)]
     counts = [Counter(own) for own in keys]
+    # Later documents of a name replace earlier ones; such names are not unique, and so not used.
     places = {key: number for number, key in enumerate(keys[1])}
     return [
         (number, places[key])
@@ -136,6 +137,7 @@ def _name_keys(side: DocumentSide) -> list[str]:
     """Return the paths of documents without endings, languages and marks."""
     pattern = language_pattern(side.language)
     keys = []
+    # The pattern knows codes between hyphens, dots and slashes: en_US is en-US to it.
     for entry in side.entries:
         folder, slash, _ = entry.name.rpartition("/")
         name = f"{folder}{slash}{stem_and_suffix(entry.name)[0]}".replace("_", "-")
@@ -180,10 +182,12 @@ def sentence_facts(
         center = _center(own)
         nothing = np.zeros(len(own), np.float32)
         plain.append(SentenceFacts(side, own, center, sentence_weights(side), nothing))
+    # The same seed in every run: a resumed one gets the same scores.
     rng = np.random.default_rng(0)
     samples = []
     for facts in plain:
         count = len(facts.vectors)
+        # Ascending rows are read from the mapped file in one pass.
         rows = np.sort(rng.choice(count, min(BACKGROUND_SENTENCES, count), replace=False))
         samples.append(facts.centered(rows))
     found = [
@@ -195,6 +199,7 @@ def sentence_facts(
 
 def _center(vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, " d"]:
     """Return the mean of vectors; zeros for a few."""
+    # float32 would lose digits in the sum of millions of rows.
     total = np.zeros(vectors.shape[1], np.float64)
     if len(vectors) < FEW_SENTENCES:
         return total.astype(np.float32)
@@ -273,6 +278,7 @@ def find_candidates(
     width = len(vectors[1])
     near_x = of_x.indices.numpy()
     near_y = of_y.indices.numpy()
+    # One number per pair, so that pairs found in both directions are unique, and sorted by source.
     keys = [
         (np.arange(len(near_x))[:, None] * width + near_x).ravel(),
         (near_y * width + np.arange(len(near_y))[:, None]).ravel(),
@@ -344,6 +350,7 @@ def _scores(own: _Sentences, others: Sequence[_Sentences]) -> Float64[ndarray, "
     for other in others:
         part = products[:, start : start + len(other.weights)]
         start += len(other.weights)
+        # A document without sentences is like none: the lowest cosine.
         if not part.size:
             scores.append(-1.0)
             continue
@@ -373,7 +380,9 @@ def _mean_of_others(
 
     Documents without other candidates get the mean of all scores.
     """
-    fallback = float(scores.mean()) if len(scores) else 0.0
+    fallback = 0.0
+    if len(scores):
+        fallback = float(scores.mean())
     result = np.full(len(scores), fallback)
     order = np.lexsort((-scores, documents))
     allowed = order[~forbidden[order]]
@@ -401,10 +410,11 @@ def match_documents(
         values: by which they are accepted; minus infinity never.
         sizes: number of documents of both sides.
     """
+    # Stable: equal values are accepted in the order of the documents, in every run.
     order = np.argsort(-values, kind="stable")
     order = order[np.isfinite(values[order])]
     matcher = OneToOneMatcher(*sizes)
-    return order[matcher.accept(found.x[order], found.y[order])]
+    return np.asarray(order[matcher.accept(found.x[order], found.y[order])])
 
 
 def null_margins(
@@ -421,6 +431,7 @@ def null_margins(
     forbidden = np.zeros(len(found.scores), bool)
     forbidden[accepted] = True
     levels = []
+    # The second round shows how much the loss of the best wrong candidate lowers a margin.
     for _ in range(2):
         values = margins(found, forbidden)
         rows = match_documents(found, values, sizes)
@@ -468,6 +479,7 @@ def choose_threshold(
     wrong = min(float((own <= low).sum()) / _MOST_NULL, len(own))
     alone = [max(size - len(own) + wrong, 1.0) for size in sizes]
     good = accepted[values[accepted] > low]
+    # At most two thirds of the pairs lose a document, so that enough others remain.
     made = max(1, min(int(max(alone)), len(good) // 3))
     if len(good) < 2 * made:
         good = accepted
@@ -476,6 +488,7 @@ def choose_threshold(
     parts = [_made_wrong(found, draw.permutation(good), made, sizes) for _ in range(rounds)]
     # Accepted pairs that are wrong, too, were the best wrong ones of their documents.
     margins_made = np.sort(np.concatenate(parts)) + loss * wrong / max(len(own), 1)
+    # Of the wrong pairs that are made, the share that the data themselves hold.
     in_data = alone[0] * alone[1]
     factor = in_data / ((alone[0] + made) * (alone[1] + made) - in_data) / rounds
     above = factor * (len(margins_made) - np.searchsorted(margins_made, own))
@@ -501,12 +514,14 @@ def _made_wrong(
         made: number of pairs.
         sizes: number of documents of both sides.
     """
-    x_alone, y_alone = (drawn[:made], drawn[made : 2 * made])
+    x_alone = drawn[:made]
+    y_alone = drawn[made : 2 * made]
+    # All candidates of a removed document go, not only the one with its partner.
     forbidden = np.isin(found.y, found.y[x_alone]) | np.isin(found.x, found.x[y_alone])
     values = margins(found, forbidden)
     rows = match_documents(found, values, sizes)
     is_made = np.isin(found.x[rows], found.x[x_alone]) | np.isin(found.y[rows], found.y[y_alone])
-    return values[rows[is_made]]
+    return np.asarray(values[rows[is_made]])
 
 
 class PairsByTexts(NamedTuple):

@@ -89,6 +89,7 @@ class DocumentSide(NamedTuple):
         kinds = self.kinds[self.span(document)]
         units = self.units[self.span(document)]
         is_joined = np.isin(kinds, list(JOINED_KINDS))
+        # Nothing is before the first sentence to be joined with.
         borders = np.ones(len(kinds), bool)
         same_unit = units[1:] == units[:-1]
         same_kind = (kinds[1:] == kinds[:-1]) & is_joined[1:]

@@ -93,6 +93,7 @@ def _check_rung(
                 line=number,
             )
         return
+    # A rung may repeat one of the two numbers: sentences of the other side are then left alone.
     before = earlier[-1]
     if source < before[0] or target < before[1] or rung == before:
         raise DataError(
@@ -101,6 +102,7 @@ def _check_rung(
             path=path,
             line=number,
         )
+    # Without the documents their lengths are not known, and not checked.
     for place, length in zip(rung, lengths or (), strict=False):
         if place > length:
             raise DataError(

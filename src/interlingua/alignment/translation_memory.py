@@ -370,8 +370,8 @@ class TranslationMemory:
             journal.write([head])
         done = {}
         for value in journal.resume(head, remedy=_REMEDY):
-            links = _parse_links(value)
-            done[links.pair] = links
+            kept = _parse_links(value)
+            done[kept.pair] = kept
         self.progress.start(len(paired.pairs), "documents", "aligning", done=len(done))
         found = []
         for number, pairing in enumerate(paired.pairs):
@@ -397,12 +397,10 @@ class TranslationMemory:
         found: Sequence[DocumentLinks],
     ) -> list[Float64[ndarray, " n"]]:
         """Return the probabilities of the joining links of each pair of documents."""
-        scores = [
-            np.array([1 - link.cost for link in one.links if link.source and link.target])
-            for one in found
-        ]
         if not found:
             return []
+        scores = [_scores_of(one) for one in found]
+        # One estimate for all documents, then cut into those of each pair.
         sizes = np.cumsum([len(own) for own in scores])[:-1]
         if self.curve is not None:
             values = self._calibrated(self.curve, sides, paired, found)
@@ -420,17 +418,9 @@ class TranslationMemory:
     ) -> Float64[ndarray, " n"]:
         """Return probabilities by a calibration of ``score``: links are scored as it does."""
         config = ScoreConfig.of_scoring(curve.scoring)
-        pairs = (
-            TextPair(*pair[:4])
-            for pairing, links in zip(paired.pairs, found, strict=True)
-            for pair in linked_pairs(
-                links,
-                (pairing.source, pairing.target),
-                sides,
-                [np.nan] * sum(bool(link.source and link.target) for link in links.links),
-            )
-        )
+        pairs = _texts_of_links(sides, paired, found)
         scorer = BitextScorer(self.encode, config)
+        # The first array is for the types, as there may be no block.
         scores = np.concatenate([np.zeros(0), *(block.scores for block in scorer.score(pairs))])
         if not len(scores):
             return scores
@@ -482,7 +472,7 @@ def _coverage(
 ) -> PairCoverage:
     joining = [link for link in links if link.source and link.target]
     scores = [float(row.score or 0) for row in rows]
-    order = np.argsort(scores, kind="stable")[:worst] if scores else []
+    order = sorted(range(len(scores)), key=lambda place: scores[place])[:worst]
     return PairCoverage(
         pairing,
         (sides[0].entries[pairing.source].path, sides[1].entries[pairing.target].path),
@@ -551,3 +541,21 @@ def _parse_links(value: Any) -> DocumentLinks:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
+
+
+def _scores_of(links: DocumentLinks) -> Float64[ndarray, " n"]:
+    """Return 1 - cost of the links that join sentences of both documents."""
+    return np.array([1 - link.cost for link in links.links if link.source and link.target])
+
+
+def _texts_of_links(
+    sides: tuple[DocumentSide, DocumentSide],
+    paired: PairedDocuments,
+    found: Sequence[DocumentLinks],
+) -> Iterator[TextPair]:
+    """Yield the linked texts of all documents, without probabilities."""
+    for pairing, links in zip(paired.pairs, found, strict=True):
+        documents = (pairing.source, pairing.target)
+        unknown = [np.nan] * len(_scores_of(links))
+        for pair in linked_pairs(links, documents, sides, unknown):
+            yield TextPair(*pair[:4])

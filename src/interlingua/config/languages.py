@@ -1,9 +1,9 @@
-"""One resolver for language codes: whatever comes in, ``eng_Latn`` comes out.
+"""The resolver of language codes: any code in, ``eng_Latn`` out.
 
 The table is ``data/languages.tsv``: every language of FLORES-200, of LASER's Tatoeba test and of
-ISO 639-1, and the smaller ones that software is translated into. A macro-language stands for its
-usual member (``ara`` -> ``arb_Arab``). Families are Glottolog's top-level ones, Indo-European by
-its branches (docs/data.md).
+ISO 639-1, and the smaller ones that software is translated into. A macro-language means its usual
+member (``ara`` -> ``arb_Arab``). Families are Glottolog's top-level ones, Indo-European by its
+branches (docs/data.md).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Language:
 
     @property
     def is_latin(self) -> bool:
-        """Whether it is written in the Latin script."""
+        """True if it is written in the Latin script."""
         return self.script == "Latn"
 
 
@@ -61,7 +61,7 @@ class LanguageCode(str):
     """A language's code with the region that its tag named, such as ``deu_Latn`` of ``de-CH``.
 
     It is equal to the plain code, so that only readers and writers of formats with regions need to
-    know of it. What is cached by code must not depend on the region.
+    know of it. Values cached by code must not depend on the region.
     """
 
     region: str | None
@@ -147,7 +147,7 @@ def look_up_language(code_or_name: str) -> LanguageTag | None:
         return None
     if script is None or script == language.script:
         return LanguageTag(language, region)
-    # By the code itself, or else by the three letters of the language that it stands for.
+    # By the code itself, or else by the three letters of the language that it means.
     written = index.get(f"{base}-{script.lower()}")
     if written is None:
         written = index.get(f"{language.iso3}-{script.lower()}")
@@ -352,7 +352,7 @@ def _index() -> dict[str, Language]:
     """Return the languages by all of their names; the first entry of a name is kept."""
     index: dict[str, Language] = {}
     # Codes before aliases before names: "ga" is Irish, though a language is named Ga. The usual
-    # script of a language stands first in the table, so a bare code means that one.
+    # script of a language comes first in the table, so a bare code means that one.
     for language, _ in _table():
         for code in (language.code, language.iso3, language.iso1):
             if code is not None:

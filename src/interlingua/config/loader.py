@@ -1,4 +1,4 @@
-"""The one loader: plain values of any source into typed ones, strictly, with one error text.
+"""The loader: strict conversion of plain values of any source to typed ones, with one error text.
 
 The frozen dataclasses are the only source of truth: names, types and bounds of the fields decide
 what is accepted. The same functions read TOML, JSON, ``--set``, keyword arguments and the files of
@@ -281,7 +281,7 @@ def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
     try:
         found = _convert(kind, value, key, origin)
     except MisfitError as error:
-        # What is wrong further inside has an expectation of its own.
+        # An error further inside has an expectation of its own.
         if error.key != key:
             raise
         raise _unfit(hint, value, key, origin) from None

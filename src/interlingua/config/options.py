@@ -2,7 +2,7 @@
 
 The command line, its ``--help``, the Python function of the verb and docs/reference are all made
 from that dataclass. A field that is made by ``argument`` is positional, one that is made by
-``option`` is given by name.
+``option`` is passed by name.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Declaration:
         envvar: environment variable that the command line takes for a default.
         metavar: what ``--help`` writes for the value.
         is_argument: it is positional.
-        is_positional: in Python it may be given without its name.
+        is_positional: in Python it may be passed without its name.
         is_in_memory: only Python has it, as its value is no text.
         is_required: the command line can't do without it, as it writes to a file what Python gives
             back.
@@ -170,7 +170,7 @@ def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
 def recorded(options: Options) -> dict[str, Any]:
     """Return the options by name, as a record on disk holds them.
 
-    What is in memory, such as texts or an encoder, is replaced by its type.
+    Values in memory, such as texts or an encoder, are replaced by its type.
     """
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
     return {name: _recorded(value) for name, value in values.items()}
@@ -230,7 +230,7 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
         with line_limit(getattr(values, "max_line", MAX_LINE_CHARACTERS)):
             return run(values)
 
-    # What help() and editors show is the verb, not this wrapper.
+    # help() and editors show the verb, not this wrapper.
     made: Any = call
     made.__name__ = made.__qualname__ = name
     made.__module__ = run.__module__
@@ -276,8 +276,8 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
         given: values by name.
 
     Raises:
-        ConfigError: a name is unknown (the nearest one is offered), a value is missing, given twice
-            or of another type, or there are too many without a name.
+        ConfigError: a name is unknown (the nearest one is offered), a value is missing, passed
+            twice or of another type, or there are too many without a name.
     """
     fields = {field.name: field for field in dataclasses.fields(options)}
     positional = [field.name for field in fields.values() if not field.kw_only]
@@ -344,7 +344,7 @@ def _check_type(
     """
     kinds = kinds_of(options, field)
     fields = {one.name: one for one in dataclasses.fields(options)}
-    # What only Python has is checked by its reader. torch.device is a name too.
+    # Values that only Python has are checked by their reader. torch.device is a name too.
     if declaration_of(field).is_in_memory or "Model" in kinds:
         return
     if "Array" in kinds and hasattr(value, "__array__"):
@@ -353,7 +353,7 @@ def _check_type(
         return
     if field.name == "device" and type(value).__name__ == "device":
         return
-    # What else is no text in memory is refused by its reader, with its number.
+    # Other values that are no text in memory are refused by their reader, with their number.
     is_path = all(kind in ("PathLike", "None") for kind in kinds)
     in_memory = declaration_of(field).reads in ("text", "pairs") and not is_path
     if in_memory and not isinstance(value, numbers.Number):
@@ -455,7 +455,7 @@ def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any
     first = None
     if arguments:
         first = arguments[0]
-        # None stands in the first place by the caller's will: nothing was left out.
+        # The caller passed None in the first place: nothing was left out.
         if first is None:
             return arguments
     in_front = options.left_out(first, given)

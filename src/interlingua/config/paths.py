@@ -1,4 +1,4 @@
-"""Paths in configurations: what they start from, and how they become absolute."""
+"""Paths in configurations: their base folders, and how they become absolute."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _absolute(hint: Any, value: Any) -> Any:
 def from_folder(path: str, value: str) -> str:
     """Resolve a path against the folder of the file that contains it.
 
-    What is not a path of this machine stays.
+    A value that is not a path of this machine is returned unchanged.
     """
     # Typed in the shell, or the value of a variable, which was set there.
     if not isinstance(value, FileText) or value.startswith("$"):

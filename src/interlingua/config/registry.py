@@ -1,10 +1,10 @@
-"""What can be named in a config or on the command line, and where it is.
+"""The tables of names for configs and the command line, and where each class is.
 
 Nothing registers itself on import, so the tables can be read without importing what they name. A
-name stands for a class in one of three ways. The library's own classes have short names, in the
-tables below. A package that is installed adds names by entry points, for each table in a group of
-its own. Any other class is named by its place, ``package.module:Class``. ``resolve_name`` imports
-the class, and only then is the code of a package run.
+name means a class in one of three ways. The library's own classes have short names, in the tables
+below. A package that is installed adds names by entry points, for each table in a group of its own.
+Any other class is named by its place, ``package.module:Class``. ``resolve_name`` imports the class,
+and only then is the code of a package run.
 """
 
 from __future__ import annotations

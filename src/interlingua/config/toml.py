@@ -1,7 +1,7 @@
-"""TOML into plain tables and back, and ``section.key=value`` overrides.
+"""Conversion of TOML to plain tables and back, and ``section.key=value`` overrides.
 
 A relative path in a file starts at the file's folder, wherever the command is run. One of
-``--set``, or one that begins with an environment variable, starts at the working directory, where
+``--set``, or one that starts with an environment variable, starts at the working directory, where
 it was typed. To that end every text of a file remembers the folder (``FileText``) until it is read
 as a path.
 """
@@ -107,7 +107,7 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {override!r}: expected section.key=value")
-    # What is not TOML is a bare string, so that a shell's user need not quote twice.
+    # Text that is not TOML is a bare string, so that a shell's user need not quote twice.
     try:
         value = parse_toml(f"value = {text.strip()}")["value"]
     except ValueError:

@@ -1,4 +1,4 @@
-"""Refuse options that nothing reads: one that is set would be taken for one that was tried."""
+"""Refusal of options without effect: a user would believe that they were applied."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def train_key_hint(section: str, values: Any) -> str:
     """Return where keys of train's files are set in other verbs; empty for any other section.
 
     Args:
-        section: ``run`` of ``--set run.threads=1``, given to a verb that reads no such file.
+        section: ``run`` of ``--set run.threads=1``, passed to a verb that reads no such file.
         values: the keys of the section with what they are set to.
     """
     if section not in TRAIN_SECTIONS or not isinstance(values, Mapping):

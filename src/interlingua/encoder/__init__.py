@@ -1,1 +1,1 @@
-"""From token batches to sentence vectors: backbone, vocabulary, pooling, encode."""
+"""Encoders of token batches to sentence vectors: backbone, vocabulary, pooling, encode."""

@@ -778,8 +778,8 @@ def choose_device(name: str | None = None) -> torch.device:
     """
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    # Whether a device can be used shows only when something is put there. A torch that was built
-    # without CUDA raises an AssertionError.
+    # An unusable device shows only when something is put there. A torch that was built without CUDA
+    # raises an AssertionError.
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:

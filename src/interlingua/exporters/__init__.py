@@ -1,1 +1,1 @@
-"""Models for use elsewhere, with their cards, and the proof that vectors stay the same."""
+"""Export of models to other runtimes, with cards and a check that vectors stay the same."""

@@ -1,4 +1,4 @@
-"""The model card: README.md with YAML front matter, written from what is on record about a run."""
+"""The model card: README.md with YAML front matter, written from the record of a run."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ from interlingua.storage.tensor_files import write_safetensors
 
 FLOAT8 = torch.float8_e4m3fn
 NAME = "float8"
-"""What the graphs and ``config.json`` say that the weights are kept in."""
+"""Name of the weights' format in the graphs and ``config.json``."""
 WEIGHTS_FILE = "weights.safetensors"
 EXACT_FILE = "dense.bin"
 """The float32 matrices after pooling, one after another; they are too precise for eight bits."""

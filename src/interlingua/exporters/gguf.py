@@ -22,8 +22,8 @@ from interlingua.errors import ConfigError, import_extra
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 _KINDS: dict[str, str] = {"float32": "F32", "float16": "F16", "int8": "Q8_0"}
-"""How matrices are stored, by the name of ``--dtype``; Q8_0 has a scale for each 32 numbers of a
-row."""
+"""Storage formats of matrices, by the name of ``--dtype``; Q8_0 has a scale for each 32 numbers of
+a row."""
 Q8_BLOCK = 32
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3
 """llama.cpp's types of tokens."""
@@ -254,7 +254,7 @@ def _normalizers(vocabulary: Vocabulary) -> list[dict[str, Any]]:
 def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
     """Return the weights by llama.cpp's names, without rows that no token reaches.
 
-    Its positions begin at 0.
+    Its positions start at 0.
     """
     found = {}
     for name, tensor in backbone.state_dict().items():

@@ -105,7 +105,7 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
 
 def _places(graph: Graph, backbone: Backbone) -> str:
     """Return each token's row in the position table (batch, length); padding has row 0."""
-    # The first token counts 1 wherever it stands, so padding on the left shifts nothing.
+    # The first token counts 1 at any position, so padding on the left shifts nothing.
     counted = graph.add("CumSum", "attention_mask", graph.constant(np.int64(1)))
     places = graph.add("Add", counted, graph.constant(np.int64(backbone.config.first_position - 1)))
     # Padding on the left counts 0, which may be a row before the table's first.
@@ -354,7 +354,7 @@ def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "
         largest = graph.add("ReduceMax", graph.add("Where", kept, states, lowest), axis, keepdims=0)
         # Times 0 for a text without tokens: its largest number is the lowest there is.
         return graph.add("Mul", largest, graph.add("ReduceMax", column, axis, keepdims=0))
-    # The place of the first token: 0, unless padding stands on the left.
+    # The place of the first token: 0, unless padding is on the left.
     first = graph.add("ArgMax", mask, axis=1, keepdims=1)
     return graph.add("GatherND", states, first, batch_dims=1)
 

@@ -1,4 +1,4 @@
-"""Nodes and constants of an ONNX graph in the making."""
+"""Builder of the nodes and constants of an ONNX graph."""
 
 from __future__ import annotations
 

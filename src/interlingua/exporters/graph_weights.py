@@ -1,4 +1,4 @@
-"""How an ONNX graph keeps an encoder's matrices: float32, float16, or int8 with a scale a row.
+"""Storage of an encoder's matrices in an ONNX graph: float32, float16, or int8 with a scale a row.
 
 With int8 the products are of integers too. A row w of a matrix is c * r, with integers c from -127
 to 127 and a scale r; a state x of a token is (a + b / 126) * s up to what two roundings leave, with
@@ -23,8 +23,8 @@ FLOAT = 1
 """ONNX's number of float32."""
 LARGEST_STATE = 63
 ZERO = 64
-"""Those of states from -63 to 63, kept without sign: 64 stands for 0. More would overflow where
-there is no VNNI."""
+"""Zero point of states from -63 to 63, kept without sign: 64 represents 0. More would overflow
+where there is no VNNI."""
 FINER = 2 * LARGEST_STATE
 """The second rounding reaches half a step of the first to either side."""
 SMALLEST = 1e-12

@@ -30,8 +30,8 @@ from interlingua.storage.files import PathLike
 GraphKind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
 DTYPES = ("float32", "float16")
 LARGEST_FILE_BYTES = 1 << 30
-"""Beyond this the weights lie in a file next to the graph; protobuf can't hold more than twice as
-much."""
+"""Bytes above which the weights are in a file next to the graph; protobuf can't hold more than
+twice as much."""
 
 
 def export_graphs(

@@ -1,4 +1,4 @@
-"""Vectors turned so that their first elements hold what differs most between texts.
+"""Rotation of vectors to their principal components, so that the first elements vary most.
 
 Most models spread what they know over all elements, so that cutting vectors costs accuracy. A
 rotation onto the principal components of the vectors of some texts changes no cosine between whole

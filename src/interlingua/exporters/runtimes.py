@@ -1,6 +1,6 @@
-"""An exported directory as others run it: each runtime by itself, from the files that are there.
+"""Runs of an exported directory by each runtime, using only the exported files.
 
-What stands here is what a user of the directory would write. It shares no code with our encoder, so
+The code here is what a user of the directory would write. It shares no code with our encoder, so
 that a comparison of the vectors shows whatever is missing in the files.
 """
 
@@ -32,7 +32,7 @@ ONNX_FILES = {"onnx": "onnx/model.onnx", "onnx int8": "onnx/model_quantized.onnx
 GGUF_FILES = "model-*.gguf"
 OPENVINO_FILE = "openvino/openvino_model.xml"
 RECORDED = ["interlingua", "weights"]
-"""Where a graph of OpenVINO says what its weights are kept in."""
+"""Key of an OpenVINO graph for the format of its weights."""
 INT8_SINCE = (6, 2)
 """Version of sentence-transformers; those before stop with an error of torch's."""
 BATCH = 16
@@ -150,7 +150,7 @@ class GraphRuntime(TokenizedRuntime):
 
 
 class OnnxRuntime(GraphRuntime):
-    """onnxruntime on the CPU.
+    """The runtime onnxruntime on the CPU.
 
     Args:
         folder: an exported directory.
@@ -220,7 +220,7 @@ class OpenVinoRuntime(GraphRuntime):
 
 
 class LlamaCppRuntime(TokenizedRuntime):
-    """llama.cpp on the CPU.
+    """The runtime llama.cpp on the CPU.
 
     Args:
         folder: an exported directory.

@@ -25,9 +25,9 @@ class ExportSettings:
     """Options of writing and checking a model, for all formats."""
 
     dtype: str = "float32"
-    """Of the stored weights."""
+    """Dtype of the stored weights."""
     name: str | None = None
-    """In the card and in a GGUF file; default: the name of the directory."""
+    """Name in the card and in a GGUF file; default: the name of the directory."""
     license: str | None = None
     """SPDX identifier for the card."""
     results: Iterable[PathLike] = ()
@@ -37,7 +37,7 @@ class ExportSettings:
     overwrite: bool = False
     """Replace the directory if one of our models is in it."""
     smaller: ShrinkOptions = WHOLE_MODEL
-    """What is taken out of the model first."""
+    """Reductions of the model before the export."""
     samples: Mapping[str, Sequence[str]] = field(default_factory=lambda: SAMPLES)
     """Texts to compare vectors of, by language."""
     on_verified: Callable[[Verification], None] = lambda _: None

@@ -30,7 +30,7 @@ class ShrinkOptions:
     texts: Iterable[PathLike] = ()
     """Files with the tokens to keep; without any the vocabulary stays whole."""
     layers: int | None = None
-    """How many to keep, from the first."""
+    """Number of layers to keep, from the first."""
     components_of: Iterable[PathLike] = ()
     """Files: the vectors are rotated onto the principal components of theirs."""
     truncate_dim: int | None = None

@@ -1,4 +1,4 @@
-"""The proof of an export: all that can run it gives our vectors, or else the name of what differs.
+"""Verification of an export: each available runtime returns our vectors, or is reported.
 
 Texts of several scripts, one of them of 600 words, are encoded by the encoder and by each
 runtime that finds files in the exported directory. Their cosines must be 1 up to the rounding of
@@ -65,13 +65,13 @@ class Lowest(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verification:
-    """How close the vectors are."""
+    """Closeness of the vectors of all runtimes."""
 
     texts: int
     tolerances: dict[str, float]
-    """Of each runtime, the largest 1 - cosine that is allowed."""
+    """Largest allowed 1 - cosine of each runtime."""
     lowest: dict[str, dict[str, Lowest]]
-    """By runtime and language."""
+    """Lowest cosine by runtime and language."""
     means: dict[str, float]
     """Mean cosine of all texts, by runtime."""
 
@@ -151,7 +151,7 @@ def verify(
     """
     run_by = runtimes(folder)
     found = measure_runtimes(encoder, run_by, samples, (None, *encoder.settings.prompts))
-    # Before any error, so that the user sees the whole table and not the first fault alone.
+    # Before any error, so that the user sees the whole table and not only the first fault.
     on_verified(found)
     for name, language, low in found.failures():
         runtime = next(runtime for runtime in run_by if runtime.name == name)
@@ -318,7 +318,7 @@ def difference(
             f" {theirs[place : place + 3]}"
         )
     with torch.no_grad():
-        # One sentence, packed: it begins at token 0 and ends at the last.
+        # One sentence, packed: it starts at token 0 and ends at the last.
         own = encoder.backbone(torch.tensor(ids), torch.tensor([0, len(ids)]))
         # The features may hold other things besides tensors, which the module does not take.
         tensors = {key: value for key, value in features.items() if isinstance(value, torch.Tensor)}

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from interlingua.functional.contrastive import widen
 
 KOLEO_EPSILON = 1e-8
-"""As in MEXMA's released code: keeps the logarithm finite where two embeddings are equal."""
+"""Constant of MEXMA's released code that keeps the logarithm finite if two embeddings are equal."""
 
 
 def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, ""]:

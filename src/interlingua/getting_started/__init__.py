@@ -1,1 +1,1 @@
-"""From translation catalogues to a trained, measured encoder in minutes, on real data."""
+"""The quickstart: from translation catalogues to a trained, measured encoder in minutes."""

@@ -1,4 +1,4 @@
-"""What a model must beat: chance, and character n-grams.
+"""Baselines of the quickstart: chance, and character n-grams.
 
 These match names, loan words and punctuation across languages without having learned anything.
 """

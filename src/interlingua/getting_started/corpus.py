@@ -1,4 +1,4 @@
-"""From catalogues to a prepared corpus and held-out messages, with the library's ``prepare``."""
+"""Preparation of the catalogues into a corpus and held-out messages, by ``prepare``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small demonstration: what lies nearest to a few sentences among messages of other languages."""
+"""A small demonstration: the nearest messages of other languages for a few sentences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Neighbor:
     text: str
     cosine: float
     right: bool
-    """Whether it is the query's own translation."""
+    """True if it is the query's own translation."""
     candidates: int
     """Messages it was chosen from."""
 

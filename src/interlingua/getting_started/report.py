@@ -45,7 +45,7 @@ class QuickstartFindings:
     averages: Sequence[Average]
     demonstrations: Sequence[Demonstration]
     commands: Sequence[str]
-    """What to try next."""
+    """Commands to try next."""
     versions: Mapping[str, str]
 
     def average(self, kind: str, script: Script) -> Average | None:

@@ -81,7 +81,7 @@ class Settings:
     packages: tuple[Package, ...] | None = None
     """Packages to fetch; default: those of packages.toml."""
     cache: Path = Path("~/.cache/interlingua/quickstart")
-    """Where fetched packages are kept."""
+    """Folder of fetched packages."""
 
 
 class Stopwatch:
@@ -155,7 +155,7 @@ def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
         seconds=dict(watch.seconds),
         sources=sources,
         unavailable=unavailable,
-        # English is one of them, and stands on the other side of every pair.
+        # English is one of them, and is the other side of every pair.
         languages=len(manifest.languages) - 1,
         training_pairs=manifest.train,
         steps=result.step,
@@ -259,7 +259,7 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
         result = run_training(config, resume="never", progress=True)
     # Its message names the key of a config, which the user of this command has not written.
     except BudgetError as error:
-        # What the other parts take, and one step.
+        # The time of the other parts, and of one step.
         enough = settings.budget_seconds - seconds + error.needed_seconds
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {seconds:.0f} s for training,"

@@ -1,4 +1,4 @@
-"""How good the encoder is on the held-out messages, compared with the baselines."""
+"""Scores of the encoder on the held-out messages, compared with the baselines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LanguageScore:
     tfidf: tuple[float, float]
     """Character n-grams: from the language to English, and back."""
     model: tuple[float, float]
-    """Of the encoder."""
+    """Score of the encoder."""
 
     @property
     def counts(self) -> bool:

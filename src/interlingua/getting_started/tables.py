@@ -1,4 +1,4 @@
-"""What the quickstart says in the terminal."""
+"""Output of the quickstart in the terminal."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from interlingua.training.feeds.data_config import DataConfig
 
 VOCABULARY_SIZE = 8_000
 MESSAGE_MAX_TOKENS = 96
-"""Of a message; one in a hundred is longer and is cut."""
+"""Maximum tokens of a message; one in a hundred is longer and is cut."""
 
 
 def recipe(
@@ -26,7 +26,7 @@ def recipe(
     """Return the configuration of the training run.
 
     It differs from EMS's own settings, because training takes minutes instead of days. It has one
-    narrow layer (two learn more from a pair, one learns more in a minute). Embeddings begin small
+    narrow layer (two learn more from a pair, one learns more in a minute). Embeddings start small
     (N(0, 0.02); from N(0, 1) the same run finds a fourth as many translations), with a matching
     learning rate. There is no dropout, because no pair is seen more than a few times. The
     catalogues are n-way parallel, so other translations of a batch's sentence are not counted as

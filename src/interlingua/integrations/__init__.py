@@ -1,4 +1,4 @@
-"""The encoder as other libraries want it: LangChain, scikit-learn and Chroma.
+"""Adapters of the encoder to other libraries: LangChain, scikit-learn and Chroma.
 
 Each module needs its own extra.
 """

@@ -45,7 +45,8 @@ class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
         dtype: Dtype = "float32",
         language: str | None = None,
     ) -> None:
-        # What Chroma writes down, to build the function again from another working directory.
+        # The settings that Chroma stores, to build the function again from another working
+        # directory.
         self._config = {
             "model": lasting_name(model),
             "device": device,

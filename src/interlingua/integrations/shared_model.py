@@ -1,4 +1,4 @@
-"""A model by its name, loaded once for all who use it at the same time."""
+"""Models by name, loaded once for all concurrent users."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class EMSConfig(CheckedSettings):
     """EMS and its ablations (Table XIV of the paper); the defaults are the paper's EMS."""
 
     generative: Literal["xtr", "ugt", "none"] = "xtr"
-    """xtr: tell the translation's tokens; ugt: also a masked one of the own tokens; none: "-
+    """xtr: predict the translation's tokens; ugt: also a masked one of the own tokens; none: "-
     L_XTR"."""
     contrastive: Literal["softmax", "ams", "none"] = "softmax"
     """softmax: Eq. (8); ams: LaBSE's additive margin, "LaBSE-EMS"; none: "- L_cntrs"."""

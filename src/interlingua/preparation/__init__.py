@@ -1,4 +1,4 @@
-"""From files of parallel text to a corpus to train on.
+"""Preparation of files of parallel text into a corpus for training.
 
 The corpus is clean, deduplicated, decontaminated, split and tokenized.
 """

@@ -39,7 +39,7 @@ class SourceConfig(CheckedSettings):
     """Files, globs, folders of translators' files, Moses prefixes, or
     ``hf:NAME[:CONFIG[:SPLIT]]``; ``~`` and ``$VARIABLES`` are expanded."""
     name: str = ""
-    """In the manifest; the first path's name when empty."""
+    """Name in the manifest; default: the first path's name."""
     format: str | None = None
     """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext, xliff, qt, catalog, subtitles,
     huggingface or ``package.module:Class``; guessed from each file's name."""
@@ -53,7 +53,7 @@ class SourceConfig(CheckedSettings):
     header_row: Annotated[int, Between(1, MANY)] | None = None
     """Row of .tsv, .csv or .xlsx with the names of the columns, from 1; found by default."""
     license: str = "unknown"
-    """For the manifest."""
+    """License for the manifest."""
     weight: Annotated[float, Above(0, 1)] = 1.0
     """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""
     min_score: Annotated[float, Between(-MANY, MANY)] | None = None
@@ -63,7 +63,7 @@ class SourceConfig(CheckedSettings):
     max_pairs: Annotated[int, Between(0, MANY)] = 0
     """Pairs kept per language pair; 0 = all."""
     max_pairs_by: Literal["draw", "score"] = "draw"
-    """Which pairs ``max_pairs`` and ``fill_to`` keep: drawn by the seed, or those with the best
+    """Choice of pairs by ``max_pairs`` and ``fill_to``: drawn by the seed, or those with the best
     scores."""
     fill_to: Annotated[int, Between(0, MANY)] = 0
     """Pairs of a language pair that the sources up to this one may reach: this one gives only what
@@ -72,7 +72,7 @@ class SourceConfig(CheckedSettings):
     only_missing: bool = False
     """Use it only for language pairs that no earlier source has, as EMS uses Tatoeba."""
     heldout: bool = True
-    """Whether held-out and validation pairs may be drawn from it."""
+    """Draw held-out and validation pairs from it too."""
 
     def __post_init__(self) -> None:
         if not self.paths:
@@ -89,7 +89,7 @@ class SourceConfig(CheckedSettings):
 
     @property
     def needs_scores(self) -> bool:
-        """Whether a pair without a score can't be judged."""
+        """True if a pair without a score can't be judged."""
         return self.min_score is not None or self.max_pairs_by == "score"
 
     @property
@@ -103,7 +103,7 @@ class DeduplicateConfig(CheckedSettings):
     """The repeated pairs to drop; exact duplicates always are."""
 
     near: bool = False
-    """Whether near-duplicate pairs go too (MinHash over both sides)."""
+    """Drop near-duplicate pairs too (MinHash over both sides)."""
     threshold: Annotated[float, Between(0.01, 1)] = 0.8
     """Jaccard similarity (0 to 1) of character n-grams from which two pairs are near-duplicates."""
 
@@ -121,7 +121,7 @@ class SplitConfig(CheckedSettings):
     max_share: Annotated[float, AtLeast(0, below=1)] = 0.2
     """Share (0 to 1) of a language pair's pairs that may go into this set."""
     english_only: bool = True
-    """Whether only language pairs with English give pairs."""
+    """Draw only from language pairs with English."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,7 +135,7 @@ class VocabularyConfig(CheckedSettings):
     """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the
     output is the model to train from, smaller and equal on these texts."""
     max_size: Annotated[int, Between(1, 10_000_000)] | None = None
-    """With ``trim``: ids to keep, those that are most frequent in text sampled at ``temperature``;
+    """With ``trim``: number of ids to keep, the most frequent in text sampled at ``temperature``;
     rarer pieces are spelled by shorter ones. None = all that the pairs need. BPE also keeps the
     parts that the kept pieces are merged from."""
     size: Annotated[int, Between(1, 10_000_000)] = 32_000
@@ -143,9 +143,9 @@ class VocabularyConfig(CheckedSettings):
     model_type: Literal["bpe", "unigram"] = "bpe"
     """Kind of SentencePiece model."""
     lowercase: bool = True
-    """Whether case is folded before anything else."""
+    """Fold case before anything else."""
     byte_fallback: bool = False
-    """Whether unknown characters are spelled as bytes instead of one unknown token."""
+    """Spell unknown characters as bytes instead of one unknown token."""
     character_coverage: Annotated[float, Between(0.01, 1)] = 0.9995
     """Share (0 to 1] of all characters that get a piece of their own."""
     temperature: Annotated[float, Between(0.01, 1e6)] = 5.0
@@ -175,19 +175,19 @@ class PrepareConfig(CheckedSettings):
     output: Path
     """The folder to make."""
     sources: tuple[SourceConfig, ...]
-    """In order of preference: of equal pairs the first one stays."""
+    """Sources in order of preference: of equal pairs the first one is kept."""
     languages: tuple[str, ...] = ()
     """Languages to keep, any codes; empty = all."""
     clean: CleanConfig = dataclasses.field(default_factory=CleanConfig)
-    """What cleaning changes and drops."""
+    """Rules of cleaning."""
     deduplicate: DeduplicateConfig = dataclasses.field(default_factory=DeduplicateConfig)
-    """Which repeated pairs go."""
+    """Rules for repeated pairs."""
     decontaminate: tuple[Path, ...] = ()
     """Evaluation folders; a pair goes when either side is a sentence of theirs."""
     heldout: SplitConfig = dataclasses.field(default_factory=SplitConfig)
     """The test set."""
     validation: SplitConfig = dataclasses.field(default_factory=lambda: SplitConfig(pairs=200))
-    """To choose a model by while it trains."""
+    """Validation pairs, by which a model is chosen during training."""
     vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
     """Trained on the training pairs, or taken over."""
     prompt: str | None = None
@@ -198,19 +198,19 @@ class PrepareConfig(CheckedSettings):
     max_tokens: Annotated[int, Between(2, 2**16)] = 256
     """Tokens a stored text has at most."""
     long_pairs: Literal["cut", "drop"] = "cut"
-    """What becomes of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``,
-    or the pair is left out (``drop``) before the limits of the sources, so that these count what is
+    """Handling of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``, or
+    the pair is left out (``drop``) before the limits of the sources, so that these count what is
     left. ``drop`` needs a vocabulary that is taken over (``vocabulary.path``), and tokenizes every
     pair once more."""
     on_error: Literal["stop", "skip"] = "stop"
-    """What a line that can't be read does: ``stop`` the work, or be left out (``skip``), counted,
-    and kept in ``rejected_lines.tsv``."""
+    """Handling of an unreadable line: ``stop`` the work, or ``skip`` it, count it and keep it in
+    ``rejected_lines.tsv``."""
     max_line_characters: Annotated[int, Between(1, MANY)] = MAX_LINE_CHARACTERS
     """Characters that a line of a source may have."""
     seed: Annotated[int, Between(0, 2**62)] = 0
-    """Of every draw; equal files, config and seed give equal bytes."""
+    """Seed of every draw; equal files, config and seed give equal bytes."""
     processes: Annotated[int, Between(1, 1024)] | None = None
-    """Processes that clean, and threads that tokenize; 1 = this process alone. Default: all cores
+    """Processes that clean, and threads that tokenize; 1 = only this process. Default: all cores
     that this process may use, of which at most 4 clean. The result is the same for any number."""
 
     def __post_init__(self) -> None:

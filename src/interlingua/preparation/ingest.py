@@ -1,4 +1,4 @@
-"""First stage: reads and cleans every source, and leaves shards of clean pairs and their keys.
+"""First stage: reading and cleaning of every source into shards of clean pairs and their keys.
 
 One process reads the files in order and cuts them into chunks, the others clean chunks. The results
 come back in the order of the chunks, so that the shards do not depend on the number of processes.

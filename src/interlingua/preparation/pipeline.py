@@ -1,6 +1,6 @@
 """``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenize.
 
-Texts stay on the disk, in shards of one source and language pair. What decides about them, their
+Texts stay on the disk, in shards of one source and language pair. The data that decide about them,
 keys, lengths and scores, is a few numbers per pair; the stages after the first read these, give
 every pair a fate (``shards.Fate``), and the last stages write the pairs of each fate.
 """

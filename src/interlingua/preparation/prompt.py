@@ -53,5 +53,5 @@ def _settings(path: str) -> EncodingSettings | None:
     try:
         return read_model_settings(locate(path), max_tokens=2)
     except CheckpointError:
-        # A vocabulary alone. What is wrong with a model shows where it is loaded.
+        # Only a vocabulary. Errors of a model are reported where it is loaded.
         return None

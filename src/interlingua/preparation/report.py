@@ -1,4 +1,4 @@
-"""What preparation did, as tables for the terminal."""
+"""The report of preparation, as tables for the terminal."""
 
 from __future__ import annotations
 

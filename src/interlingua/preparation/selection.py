@@ -1,4 +1,4 @@
-"""Second stage: decides the fate of every clean pair, from its keys alone where it can.
+"""Second stage: selection of the clean pairs to keep, only from their keys where possible.
 
 The rules come in the order of ``select``, and a row that one has dropped is none to the next: so
 that a limit of pairs counts only pairs that nothing else would take away. Held-out pairs are drawn
@@ -46,7 +46,7 @@ def select(
         progress: shows the progress.
 
     Returns:
-        What decontamination found.
+        The findings of decontamination.
     """
     # Of equal pairs the first stays, so the shards come in the order of preference.
     progress.stage("exact duplicates", total=len(shards), unit="pairs")

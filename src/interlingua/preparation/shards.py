@@ -114,7 +114,7 @@ class Shard:
         return int(np.count_nonzero(self.fates == fate))
 
     def drop(self, rows: Bool[ndarray, " rows"], fate: Fate) -> None:
-        """Give the marked rows a fate, unless an earlier rule has given one."""
+        """Set the fate of the marked rows, unless an earlier rule has set one."""
         self.fates[rows & (self.fates == Fate.train)] = fate
 
     def blocks(self, mask: Bool[ndarray, " rows"]) -> Iterator[tuple[list[str], list[str]]]:

@@ -1,4 +1,4 @@
-"""Finds a source's files and reads them in chunks of one language pair."""
+"""Reading of a source's files in chunks of one language pair."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def is_turned(source_language: str, target_language: str) -> bool:
     """Return whether a pair is stored the other way round.
 
     English is always the target, and other languages are in code order. So a language pair is one,
-    whichever side its files begin with.
+    whichever side comes first in its files.
     """
     if target_language == ENGLISH:
         return False

@@ -34,7 +34,7 @@ class _Candidates(NamedTuple):
     source_keys: UInt64[ndarray, " n"]
     target_keys: UInt64[ndarray, " n"]
     eligible: Bool[ndarray, " n"]
-    """Which may be drawn; the others only count for ``max_share``."""
+    """True for pairs that may be drawn; the others only count for ``max_share``."""
 
 
 def split_rows(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
@@ -59,8 +59,8 @@ def split_rows(shards: list[Shard], config: PrepareConfig, progress: StageProgre
             seed = config.seed + salt
             for part, chosen in _draw(shards, config, settings, number, is_short, seed, set_keys):
                 part.shard.fates[part.rows[chosen]] = fate
-                # What is taken once is not a candidate again, so that validation shares no sentence
-                # with the test set.
+                # A drawn pair is not a candidate again, so that validation shares no sentence with
+                # the test set.
                 keys = (set_keys, part.source_keys[chosen], part.target_keys[chosen])
                 set_keys = np.unique(np.concatenate(keys))
                 progress.count(int(np.count_nonzero(chosen)))

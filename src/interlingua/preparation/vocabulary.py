@@ -1,4 +1,4 @@
-"""The corpus's vocabulary.
+"""The vocabulary of the corpus: trained, trimmed, or a model's.
 
 It is trained on the corpus's pairs, taken over from a model, or a model's that is trimmed to the
 pairs.
@@ -26,7 +26,7 @@ log = logging.getLogger("interlingua")
 SMALL_CORPUS = 100_000
 """Pairs, below which their words are far from all words of their languages."""
 _SHOWN_LANGUAGES = 5
-"""In a log line."""
+"""Maximum number of languages in a log line."""
 
 
 def make_vocabulary(

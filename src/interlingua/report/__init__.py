@@ -1,1 +1,1 @@
-"""How results are shown: tables as text, Markdown and LaTeX, and pages that need no other file."""
+"""Output of results: tables as text, Markdown and LaTeX, and self-contained pages."""

@@ -1,7 +1,7 @@
-"""Pages that need no other file: Jinja2 templates with one base, one style sheet and shared macros.
+"""Self-contained pages: Jinja2 templates with one base, one style sheet and shared macros.
 
 A page extends ``base.html`` and gets plain values; what it shows is decided by its caller, how by
-the template. Texts are escaped wherever they are put in. Style sheet, script and data stand in the
+the template. Texts are escaped wherever they are put in. Style sheet, script and data are in the
 page itself, so that it loads nothing.
 """
 

@@ -1,4 +1,4 @@
-"""Results in rows: lists that are shown in a line and become data frames."""
+"""Results in rows: lists with a repr of one line, which convert to data frames."""
 
 from __future__ import annotations
 

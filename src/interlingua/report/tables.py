@@ -55,7 +55,7 @@ class Table:
         table = rich.table.Table(title=self.title or None, caption="\n".join(self.notes) or None)
         if is_titled_left:
             table.title_justify = "left"
-        # Numbers stand at the right, so that their digits are below each other.
+        # Numbers are aligned to the right, so that their digits are below each other.
         sides: list[Literal["left", "right"]] = self._sides("left", "right")
         for name, side in zip(self.head, sides, strict=True):
             table.add_column(name, justify=side)

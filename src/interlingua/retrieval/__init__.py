@@ -1,4 +1,4 @@
-"""Searching: the exact k nearest vectors (``exact_topk``), and indexes over passages."""
+"""Search: the exact k nearest vectors (``exact_topk``), and indexes over passages."""
 
 from __future__ import annotations
 

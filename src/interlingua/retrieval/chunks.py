@@ -1,10 +1,10 @@
-"""Long passages in chunks of the model's tokens, which begin and end with sentences.
+"""Long passages in chunks of the model's tokens, cut at the ends of sentences.
 
 A vector says little of a text of thousands of tokens, and an encoder reads only its first few
 hundred. So a passage of more than ``tokens`` is cut into chunks of nearly equal size at the ends of
-its sentences. The last sentences of a chunk, up to ``overlap`` tokens, begin the next one too, so
-that what belongs together is found together. A sentence that is too long is cut at white space near
-its middle, else between two characters: never before a mark.
+its sentences. The last sentences of a chunk, up to ``overlap`` tokens, are repeated in the next
+one, so that text that belongs together is found together. A sentence that is too long is cut at
+white space near its middle, else between two characters: never before a mark.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ JOINS_PREVIOUS = "\u200d\u0e33\u0eb3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U00
 CountTokens = Callable[[Sequence[str], str], Sequence[int]]
 """Numbers of tokens of texts of a language, without special ones."""
 _Span = tuple[int, int]
-"""First character of a part of a text, and the one behind it."""
+"""Part of a text: its first character, and the one after it."""
 
 
 class ChunkSettings(NamedTuple):
-    """How passages are cut.
+    """Options of how passages are cut.
 
     Attributes:
         tokens: maximum number of tokens in a chunk; 0 = passages are not cut.
@@ -127,7 +127,7 @@ def _chunk_spans(passage: Passage, size: int, overlap: int, count: CountTokens) 
         if done == len(parts):
             return
         shared = 0
-        # What is shared leaves room for the next sentence.
+        # The shared part leaves room for the next sentence.
         while first and shared + parts[first - 1][1] <= min(overlap, size - parts[done][1]):
             first -= 1
             shared += parts[first][1]

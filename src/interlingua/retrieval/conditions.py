@@ -91,7 +91,7 @@ def _field_name(tokens: Tokens, number: int) -> str | None:
 
 
 def _is_value(tokens: Tokens, number: int) -> bool:
-    """Return whether a word is compared or given to a function, as no word of SQL is."""
+    """Return whether a word is compared or passed to a function, as no word of SQL is."""
     previous = _text(tokens, number - 1)
     following = _text(tokens, number + 1)
     if previous in ("as", ":"):  # CAST(x AS date), x::date

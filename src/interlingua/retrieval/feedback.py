@@ -74,7 +74,7 @@ def rankings_with_feedback(
 ) -> list[list[Hit]]:
     """Return a ranking for every language, found by the question and its best passage.
 
-    The language of the best passage is ranked by the question alone, so that it loses nothing.
+    The language of the best passage is ranked only by the question, so that it loses nothing.
     Scores are cosines with q', and can be compared between languages.
 
     Args:

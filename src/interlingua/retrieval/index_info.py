@@ -1,4 +1,4 @@
-"""What an index holds, how its vectors were made, and how much of the disk it takes."""
+"""The content of an index, how its vectors were made, and its size on disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class IndexInfo(NamedTuple):
 
 
 def index_info(index: PassageIndex) -> IndexInfo:
-    """Return what an index holds."""
+    """Return the description of an index."""
     settings = index.settings
     files = [path for path in index.folder.rglob("*") if path.is_file()]
     return IndexInfo(

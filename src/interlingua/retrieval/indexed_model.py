@@ -1,4 +1,4 @@
-"""An encoder as an index needs it: passages and questions with prompts, and a language map."""
+"""The encoder of an index: prompts for passages and questions, and a language map."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class IndexedModel:
 
     @property
     def needs_language(self) -> bool:
-        """Whether the vector of a text depends on its language's code."""
+        """True if the vector of a text depends on its language's code."""
         by_shift = self.language_map is not None and self.language_map.shifts is not None
         return (
             by_shift

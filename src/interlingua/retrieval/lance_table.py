@@ -1,4 +1,4 @@
-"""The rows of an index as LanceDB stores them, and its errors as a user can read them."""
+"""The rows of an index as LanceDB stores them, and readable messages for its errors."""
 
 from __future__ import annotations
 

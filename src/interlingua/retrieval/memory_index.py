@@ -42,7 +42,7 @@ class MemoryPassages:
     """
 
     def __init__(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) -> None:
-        # Equal scores stand in the order of the ids, as in an index on disk.
+        # Equal scores are in the order of the ids, as in an index on disk.
         order = sorted(range(len(passages)), key=lambda row: passages[row].id)
         self.passages = [passages[row] for row in order]
         self._vectors = vectors[order]
@@ -80,7 +80,7 @@ class MemoryPassages:
             top: maximum number of hits.
             languages: codes to search in; () = all.
             where: None.
-            exact: nothing, as each search is.
+            exact: no effect, as each search is exact.
 
         Raises:
             ConfigError: there is a condition.
@@ -169,7 +169,7 @@ class Index:
     ) -> None:
         columns = PassageColumns(text_column, title_column, id_column, language_column)
         code = resolve_language(language).code if language is not None else ""
-        # What is wrong with the texts shows before a model is read.
+        # Errors in the texts are reported before a model is read.
         passages = list(_passages(texts, code, columns))
         encoder = _encoder(model)
         embedder = IndexedModel(
@@ -202,7 +202,7 @@ class Index:
             top: maximum number of hits.
             mode: vector, or feedback, see ``interlingua search``.
             languages: search in these only: names with commas, or a list.
-            per_language: number of passages of each language to begin with; the other best ones
+            per_language: number of passages of each language that come first; the other best ones
                 follow.
             language: of the question, where the model needs it.
 

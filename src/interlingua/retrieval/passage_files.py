@@ -1,4 +1,4 @@
-"""Passages to search in, out of files: lines of text, documents, tables, JSON, Parquet.
+"""Readers of passages: lines of text, documents, tables, JSON, Parquet.
 
 A line of a text file is a passage, and so is a section of a document (Markdown, HTML, Word,
 OpenDocument, EPUB, PDF, subtitles). A record is a row of a
@@ -48,8 +48,8 @@ PARQUET_ROWS = 1024
 class PassageColumns(NamedTuple):
     """Columns of a table, or keys of objects, that hold the parts of a passage.
 
-    A name counts in capitals or small letters, and with ``_`` for a space. None stands for the
-    usual names, see ``USUAL_KEYS``.
+    A name counts in capitals or small letters, and with ``_`` for a space. None means the usual
+    names, see ``USUAL_KEYS``.
     """
 
     text: str | None = None
@@ -69,17 +69,17 @@ class Passage(NamedTuple):
     """A text that a search may find."""
 
     id: str
-    """Unique in an index."""
+    """Id, unique in an index."""
     text: str
     title: str = ""
     language: str = ""
-    """Its code, such as ``deu_Latn``; empty if it is not known."""
+    """Language code, such as ``deu_Latn``; empty if unknown."""
     metadata: str = "{}"
-    """Everything else that was known of it, as JSON."""
+    """All other fields, as JSON."""
     file: str = ""
     """The file that it belongs to, as its id does; empty if it has an id of its own."""
     document: str = ""
-    """The whole that it is a part of: the name of a file or the id of a longer passage; its own id
+    """Document that it is a part of: the name of a file or the id of a longer passage; its own id
     if it is whole; empty before it is added to an index."""
     offset: int = 0
     """Characters of the document's text before it."""
@@ -114,7 +114,7 @@ def read_passages(
             line; all but Parquet, XLSX and documents of binary kinds also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name
             (``de.txt``), or else that a document declares, if any.
-        name: of the file, which the ids of its passages begin with; by default without its folder.
+        name: of the file, the prefix of its passages' ids; by default without its folder.
         documents: a file of text is one passage.
         columns: of tables, Parquet and JSON.
 
@@ -163,7 +163,7 @@ def _passages(
         try:
             yield passage_of(record, name, number, code, columns)
         except DataError as error:
-            # What is wrong with a record is found where its file and line are not known.
+            # Errors in a record are found where its file and line are not known.
             raise DataError(str(error), path=path, line=number) from error
 
 
@@ -176,7 +176,7 @@ def _records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, Any]
     """
     suffix = stem_and_suffix(path)[1]
     if suffix == ".json" and is_json_array(path):
-        # Several items may begin in one line.
+        # Several items may start in one line.
         items = enumerate((item for _, item in json_array_items(Path(path))), 1)
         return _objects_with_keys(items, path, columns)
     if suffix in (".jsonl", ".ndjson", ".json"):

@@ -3,7 +3,7 @@
 ``DIR/index.json`` names the model with the digest of its weights, and the prompts.
 ``DIR/passages.lance`` holds the passages with their vectors of length 1. Passages are added in
 commits of some thousand rows: a killed run loses the commit that it was working on, and the same
-command goes on behind the last one. A writer holds the folder's lock and reads the table's newest
+command resumes after the last one. A writer holds the folder's lock and reads the table's newest
 version inside of it. LanceDB merges rows by id, so that no id is stored twice, and each row has a
 checksum, which is compared when the row is read. The column ``words`` holds title and text as
 ``word_forms`` writes them. It is split into words by Unicode's rules (ICU), which suits an index of
@@ -83,7 +83,8 @@ COMMIT_PASSAGES = 4096
 LEAST_APPROXIMATE = 5000
 """Fewer passages are compared one by one in some milliseconds."""
 MOST_SCANNED = 1_000_000
-"""Passages of an index with mapped vectors; above, an index of vectors (IVF-PQ) is what is fast."""
+"""Maximum passages of an index with mapped vectors; above it only an index of vectors (IVF-PQ) is
+fast."""
 PROBED_CELLS = 40
 """Cells of vectors that an approximate search looks into."""
 REFINED = 10
@@ -93,7 +94,7 @@ LEAST_REFINED = 200
 _SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "heading")
 PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
-"""Columns to read where rows are checked."""
+"""Columns to read for the check of rows."""
 LOCK_REMEDY = "wait for it, or build another index"
 EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
 """Vectors of length 1."""
@@ -101,7 +102,7 @@ EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexSettings:
-    """How the vectors of an index were made; a question has to be embedded in the same way."""
+    """Settings of the vectors of an index; a question has to be embedded with the same ones."""
 
     model: str
     """Folder or ``hf:owner/name``."""
@@ -117,9 +118,9 @@ class IndexSettings:
     """Digest of the language map next to this file, which is applied to all vectors; empty =
     none."""
     chunk_tokens: int = 0
-    """Tokens at most of a passage; longer ones are cut. 0 = none are."""
+    """Maximum tokens of a passage; longer ones are cut; 0 = no limit."""
     chunk_overlap: int = 0
-    """Tokens at most that a chunk shares with the one before it."""
+    """Maximum tokens that a chunk shares with the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +129,10 @@ class Added:
 
     added: int
     replaced: int
-    """The id was there with another text, title, language or metadata."""
+    """Passages with an id that was there with another text, title, language or metadata."""
     unchanged: int
     deleted: int = 0
-    """They belonged to a file that was given, and are not in it any more."""
+    """They belonged to one of the indexed files, and are not in it any more."""
 
 
 def read_index_settings(folder: PathLike) -> IndexSettings:
@@ -180,7 +181,7 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
 
 
 class _Opened(NamedTuple):
-    """A version of the table with what exact searches of it read.
+    """A version of the table with the mapped vectors of exact searches.
 
     Attributes:
         table: LanceDB's.
@@ -243,7 +244,7 @@ class PassageIndex:
         return cls(path, create=True)
 
     def state(self) -> tuple[int, ...]:
-        """Return what changes whenever another process writes to the index or replaces it.
+        """Return a value that changes whenever another process writes to the index or replaces it.
 
         Raises:
             CheckpointError: the index was removed.
@@ -291,7 +292,7 @@ class PassageIndex:
             yield
             return
         with exclusive(self.folder, remedy=LOCK_REMEDY):
-            # What was read before the lock may have been changed by another process since.
+            # Another process may have changed the data that were read before the lock.
             require_same(self.folder, read_index_settings(self.folder), self.settings)
             self._table = self._open_table()
             self._writer = thread
@@ -311,15 +312,15 @@ class PassageIndex:
     ) -> Added:
         """Embed the passages that are new or changed, and commit them some thousand at a time.
 
-        What is left of an earlier state of the files is deleted last, so that a killed run loses
+        Passages of an earlier state of the files are deleted last, so that a killed run loses
         nothing.
 
-        Memory: one commit, and about 200 bytes for each passage that is indexed or given.
+        Memory: one commit, and about 200 bytes for each passage that is indexed or passed.
 
         Args:
             passages: any number.
             embed: their vectors, of length 1.
-            files: names of files that are given with all their passages; other passages of these
+            files: names of files that are passed with all their passages; other passages of these
                 files are deleted from the index.
             progress: counts the passages that are committed.
             checks_all: look for damaged and repeated rows in the whole index, not only in those
@@ -402,7 +403,7 @@ class PassageIndex:
         with self.writing():
             if where is not None:
                 condition = self._condition(where)
-                # Read alone first, so that a failure below is never the condition's fault.
+                # Read by itself first, so that a failure below is never the condition's fault.
                 with lance_reads(self.folder, where):
                     self._table.count_rows(condition)
             given = set(ids)
@@ -525,7 +526,7 @@ class PassageIndex:
 
     @property
     def is_approximate(self) -> bool:
-        """Whether ``nearest`` reads an index of vectors."""
+        """True if ``nearest`` reads an index of vectors."""
         return "vector" in self._indexed_columns()
 
     def _indexed_columns(self) -> set[str]:
@@ -821,7 +822,7 @@ class PassageIndex:
         """Return a digest of every passage's content, by a digest of its id; of some ids or all.
 
         Rows that have the id of a later one are deleted. The digest of a damaged row is None, so
-        that its passage is embedded again if it is given.
+        that its passage is embedded again if it is passed.
         """
         found: dict[int, int | None] = {}
         row_of: dict[int, int] = {}

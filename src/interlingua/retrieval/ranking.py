@@ -1,8 +1,8 @@
-"""Rankings of passages: joined, shared out between languages, described by their languages.
+"""Operations on rankings: join them, share them between languages, describe their languages.
 
 A multilingual encoder may prefer passages in the question's own language, so that a pool of many
 languages hides answers in the others. Two things help: a map that takes the language out of the
-vectors, and a ranking that begins with the best passages of every language.
+vectors, and a ranking with the best passages of every language first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Building an index from files, and answering questions from it."""
+"""Construction of an index from files, and search in it."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
 FUSED_DEPTH = 5
 """Hits of each ranking that fusion reads, as a multiple of those wanted."""
 LEAST_FUSED = 100
-"""Hits of each ranking that fusion reads at least: the worst of them are its scale."""
+"""Minimum hits of each ranking that fusion reads: the worst of them set its scale."""
 _MOST_HITS = 10_000
 MOST_FACTOR = 64
 """Maximum factor of hits read to hits requested, if copies of texts take the places of others."""
 REFRESH_SECONDS = 0.5
-"""Between two looks at whether another process changed the index."""
+"""Seconds between two checks whether another process changed the index."""
 
 
 class Ranking(RowList[Hit]):
@@ -257,9 +257,9 @@ class _Query:
     question: str
     vector: Float32[ndarray, " d"] | None
     languages: list[str]
-    """All that are searched."""
+    """Languages that are searched."""
     is_restricted: bool
-    """Whether the index has other languages, too."""
+    """True if the index has other languages too."""
     where: str | None
     exact: bool
 
@@ -366,7 +366,7 @@ class Ranker:
             top: maximum number of hits.
             mode: what is compared.
             languages: codes of the languages to search in; () = all.
-            per_language: number of hits of each language to begin with.
+            per_language: number of hits of each language that come first.
             where: a condition in SQL.
             exact: see ``PassageIndex.nearest``.
             language: of the question, if the model needs it.
@@ -400,7 +400,7 @@ class Ranker:
             mode: by vectors, by the words of the text (BM25), by both, see ``fused``,
                 or by vectors with feedback, see ``rankings_with_feedback``.
             languages: codes of the languages to search in; () = all.
-            per_language: number of best hits of each language to begin with, so that no language
+            per_language: number of best hits of each language that come first, so that no language
                 fills the ranking; the other hits follow, up to ``top``, in the order that they have
                 without this option.
             where: a condition in SQL, such as ``year = 2024``, see ``with_metadata``.

@@ -2,7 +2,7 @@
 
 LanceDB's exact scan decodes the vector column again for every question. Here the vectors are one
 plain array on the disk, and a question costs one product of a matrix with a vector. The array is
-mapped, so its pages are shared by all processes and given back when memory is short.
+mapped, so its pages are shared by all processes and released when memory is short.
 
 ``DIR/scan`` holds ``vectors.npy``, ``rows.npy`` (the table's row ids), ``ranks.npy`` (the place of
 each id among all ids) and ``record.json``. The record names the version of the table that was read,
@@ -131,7 +131,7 @@ class VectorScan:
 def _inner_products(
     vectors: Float32[ndarray, "m d"], question: Float32[ndarray, " d"]
 ) -> Float32[ndarray, " m"]:
-    # Not ``vectors @ question``: BLAS starts threads that go on spinning after the product, which
+    # Not ``vectors @ question``: BLAS starts threads that continue to spin after the product, which
     # takes more processor time than the product, and is no faster, as memory is the limit.
     return np.asarray(np.einsum("md,d->m", vectors, question))
 

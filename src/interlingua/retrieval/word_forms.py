@@ -1,4 +1,4 @@
-"""One form of the words of passages and questions, so that a search by words finds them.
+"""Normalization of the words of passages and questions for a search by words.
 
 LanceDB's ICU tokenizer splits texts of all scripts into words, with dictionaries for Chinese,
 Japanese, Thai, Lao, Khmer and Burmese. It lowers capitals and removes the marks of Latin letters.
@@ -13,9 +13,9 @@ text choose the rules, because a question does not state its language.
 - Korean: overlapping pairs of syllables, as in Lucene's CJK analyzer. 도서관은 (library, a topic)
   shares two pairs with 도서관. A word of one syllable is also indexed without its particle.
 - Arabic script: no vowel points, one form of letters that are typed in several ways, no article ال.
-  A word that may begin with "and" or a preposition is followed by its shorter form.
-- Hebrew: no vowel points; a word that may begin with an article, "and" or a preposition is followed
-  by its shorter form, as these letters begin roots too.
+  A word that may start with "and" or a preposition is followed by its shorter form.
+- Hebrew: no vowel points; a word that may start with an article, "and" or a preposition is followed
+  by its shorter form, as roots may start with these letters too.
 - Greek and Cyrillic: no accents, one sigma, no ё; an apostrophe in a Cyrillic word is left out.
 - Scripts of India: plain digits; no dot below letters and one sign of nasal vowels in Devanagari.
 """
@@ -35,7 +35,7 @@ CYRILLIC = "\u0400-\u052f"
 HANGUL = "가-힣"
 HEBREW = "א-ת"
 
-# A pattern begins with the rarest characters, which are found at once, and then looks behind them.
+# A pattern starts with the rarest characters, which are found fast, and then looks behind them.
 INSIDE = re.compile(rf"_|[{APOSTROPHES}.:](?<=[^\W\d].)(?=\w)")
 """Characters that Unicode's rules keep inside a word; a point in a number is not among it."""
 POSSESSIVE = re.compile(rf"[{APOSTROPHES}](?<=\w.)[sS]\b")
@@ -47,7 +47,7 @@ HEBREW_PREFIXED = re.compile(
     rf"\b((?:[והבלמשכ]{{1,3}}(?=[{HEBREW}]{{3}})|ה(?=[{HEBREW}]{{2}}\b))([{HEBREW}]+))"
 )
 ARABIC_ARTICLE = re.compile(rf"ال(?<!\w..)(?!له\b)(?=[{ARABIC}]{{2}})")
-"""Not of the name of God, which would be the word "for him" without it."""
+"""The Arabic article, but not of the name of God, which would be the word "for him" without it."""
 ARABIC_PREFIXED = re.compile(rf"\b((?:[وفبك]ال|لل|و)([{ARABIC}]{{3,}}))")
 KOREAN_PARTICLE = re.compile(rf"\b([{HANGUL}])(은|는|이|가|을|를|에|의|도|로|와|과|만|에서|으로)\b")
 KOREAN_INSIDE = re.compile(rf"([{HANGUL}])(?<=[{HANGUL}].)(?=[{HANGUL}])")

@@ -1,4 +1,4 @@
-"""What a run takes: durations and sizes in words, memory; ``progress`` shows how far it is."""
+"""Time, memory and progress of a run: durations and sizes in words, memory, ``progress``."""
 
 from __future__ import annotations
 

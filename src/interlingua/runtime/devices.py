@@ -1,11 +1,11 @@
-"""Batches stay in host memory, and so does all work on their indices.
+"""Placement of batches: host memory, where all work on their indices is done.
 
-Where sentences begin, which tokens are hidden and how batches are joined decide the sizes of
-tensors. On a GPU the host would have to wait for each such number, and the GPU then for the host.
-So masks, joins and lists of indices are made on the host from the batch, and copied to the device
-where states are gathered by them. A run makes those of a method ahead of its steps, in page-locked
-memory (``Objective.prepare``). What follows from the boundaries of sentences alone, with a size
-that the host knows, such as positions, is computed where it is needed.
+Offsets of sentences, hidden tokens and how batches are joined decide the sizes of tensors. On a GPU
+the host would have to wait for each such number, and the GPU then for the host. So masks, joins and
+lists of indices are made on the host from the batch, and copied to the device where states are
+gathered by them. A run makes those of a method ahead of its steps, in page-locked memory
+(``Objective.prepare``). Values that follow only from the boundaries of sentences, with a size that
+the host knows, such as positions, is computed where it is needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def on_device(tensor: Tensor, device: torch.device) -> Tensor:
     """
     if tensor.device == device:
         return tensor
-    # Only from page-locked memory does a copy to the GPU run while the host goes on.
+    # A copy to the GPU runs while the host continues only from page-locked memory.
     if tensor.device.type == "cpu" and device.type == "cuda":
         tensor = tensor.pin_memory()
     # A copy to the host has to wait, as the host reads its bytes at once.

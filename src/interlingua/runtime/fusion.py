@@ -1,4 +1,4 @@
-"""Elementwise work between two matrix products, in one pass over memory by ``torch.compile``.
+"""Fusion of elementwise work between two matrix products into one pass by ``torch.compile``.
 
 torch runs each operation by itself, and each reads and writes all of its elements. On a GPU that
 takes about as long as the products do. The functions that are marked ``one_pass`` are compiled into
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class Switch:
-    """Whether functions marked ``one_pass`` are compiled.
+    """Switch of the compilation of functions marked ``one_pass``.
 
     Attributes:
         is_on: now.

@@ -1,4 +1,4 @@
-"""Work cut into portions, and taken ahead of its results."""
+"""Iteration over portions of work, some of them submitted ahead of their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
     The last list may be shorter. No more than one is in memory.
     """
-    # One iterator for all of them: each islice goes on where the one before stopped.
+    # One iterator for all of them: each islice continues where the previous one stopped.
     remaining = iter(items)
     while portion := list(itertools.islice(remaining, size)):
         yield portion

@@ -1,4 +1,4 @@
-"""The processes of one command: which of them this is, and how they end together."""
+"""The processes of one command: the rank of this one, and their common end."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ class _LibraryProcess(SpawnProcess):
 class LibraryContext(SpawnContext):
     """Start processes only for functions of this library.
 
-    ``spawn`` imports the caller's script in every new process, to find functions that it defines.
-    A script without ``if __name__ == "__main__"`` would start all its work again there. What these
-    processes run is in this library, so they need no script, and a script needs no guard.
+    ``spawn`` imports the caller's script in every new process, to find functions that it defines. A
+    script without ``if __name__ == "__main__"`` would start all its work again there. The code of
+    these processes is in this library, so they need no script, and a script needs no guard.
     """
 
     Process = _LibraryProcess
@@ -153,7 +153,7 @@ def _wait_for_parent() -> None:
     if parent is not None:
         # Waits for the end of a pipe, which the system closes however the parent ends.
         parent.join()
-        # Not sys.exit, which would end this thread alone.
+        # Not sys.exit, which would end only this thread.
         os._exit(1)
 
 

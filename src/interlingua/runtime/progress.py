@@ -1,4 +1,4 @@
-"""How far work is: ``Progress``, which every function that takes long is given.
+"""``Progress``: the interface that long functions use to report their progress.
 
 A function calls ``start`` for each piece of its work, ``advance`` as it gets on, and ``note`` to
 say what it is at. ``make_progress`` gives a progress that draws bars if standard error is a
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EVERY_SECONDS = 60.0
 """Between two lines if standard error is no terminal."""
 LABEL_WIDTH = 28
-"""Width of labels, so that bars below one another begin in the same place."""
+"""Width of labels, so that bars below one another start in the same column."""
 BAR_WIDTH = 30
 
 
@@ -169,7 +169,7 @@ class _Shown(Progress):
         if self._total:
             text = f"{text} of {self._total:,.0f}"
         text = f"{text} {self._unit}"
-        # What an earlier run has done says nothing on the speed of this one.
+        # The work of an earlier run says nothing on the speed of this one.
         more = self._done - self._first
         if more > 0:
             seconds = max(time.perf_counter() - self._begun, 1e-9)
@@ -291,8 +291,8 @@ class LineProgress(_Shown):
             self._writer = None
 
     def _begin(self) -> None:
-        # A thread, as a long step tells nothing for minutes; a daemon, so as not to keep a process
-        # alive that an error ends.
+        # A thread, as a long step reports nothing for minutes; a daemon, so as not to keep a
+        # process alive that an error ends.
         if self._writer is None and not self._over.is_set():
             self._writer = threading.Thread(target=self._write_until_over, daemon=True)
             self._writer.start()
@@ -328,7 +328,7 @@ def progress_of(
         unit: of the one that is shown.
         label: of the one that is shown; "" = it is started in the block.
     """
-    # What the caller's progress counts is the caller's work: this may be a part of it.
+    # The caller's progress counts the caller's work: this may be a part of it.
     if isinstance(progress, Progress):
         yield progress
         return
@@ -343,8 +343,8 @@ class Expected(NamedTuple):
 
     Attributes:
         size: in any unit.
-        each: seconds that a unit takes; None where the steps before it that begin with the same
-            word tell.
+        each: seconds that a unit takes; None if earlier steps with the same first word determine
+            it.
     """
 
     size: float
@@ -432,8 +432,8 @@ def _seconds_each(first: tuple[float, float], last: tuple[float, float]) -> floa
 class StepsLeft:
     """Estimates, from the steps of a run that are done, how long the others take.
 
-    What the step at work still takes follows from its own speed. A step to come takes its size
-    times the seconds of a unit, which are given, or are measured at an earlier step of its kind.
+    The remaining time of the current step follows from its own speed. A future step takes its size
+    times the seconds of a unit, which are passed, or are measured at an earlier step of its kind.
 
     Args:
         clock: seconds.

@@ -1,4 +1,4 @@
-"""Work that is shared out: tasks done here one after the other, or on a Ray cluster's machines.
+"""Workers: tasks run here one after the other, or on the machines of a Ray cluster.
 
 Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is
 written by the one that began. If its process or machine dies, a task is done again somewhere else.
@@ -83,7 +83,7 @@ class OnRay(Workers):
         *,
         encodes: bool = False,
     ) -> Iterator[_Result]:
-        """See ``Workers``.
+        """Run the tasks on the machines of a Ray cluster, and yield their results in order.
 
         After an error the few tasks taken ahead are not cancelled but run to their end or to that
         of the connection: Ray aborts the process that cancels a task at the moment it is done.
@@ -164,7 +164,7 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
         if address == _LOCAL:
             options["include_dashboard"] = False
         try:
-            # What Ray warns of before it fails is in the error too.
+            # Ray's warnings before it fails are in the error too.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 ray.init(address=address, **options)

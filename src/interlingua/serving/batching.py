@@ -1,10 +1,10 @@
-"""Requests of many clients in common batches.
+"""Batching of the requests of many clients.
 
 One thread owns the encoder. While it embeds a batch, new requests wait in a queue. Then it takes
 the next batch: one text of each waiting request in turn, until the batch has its tokens. So a
 request of one text is answered after the running batch and its own, even if a request of 2,000
-texts came first, and a large request that is alone gets whole batches. The queue is bounded: what
-does not fit is refused at once, with an estimate of when to come back.
+texts came first, and a single large request gets whole batches. The queue is bounded: a request
+that does not fit is refused at once, with an estimated time to retry.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Request:
     language: str | None
     future: Future[Any] = field(default_factory=Future)
     work: Callable[[], Any] | None = None
-    """Done with the encoder in place of a batch."""
+    """Function that runs with the encoder in place of a batch."""
     taken: int = 0
     """Texts that are in a batch already."""
     blocks: list[_Vectors] = field(default_factory=list)
@@ -94,8 +94,8 @@ class Batcher:
     Args:
         embed: called in that thread only.
         batch_tokens: maximum per batch, unless a single text is longer.
-        queue_tokens: that may wait.
-        observe: is given every batch, in that thread.
+        queue_tokens: maximum number of waiting tokens.
+        observe: is called with every batch, in that thread.
     """
 
     def __init__(
@@ -138,8 +138,8 @@ class Batcher:
         Args:
             sequences: token ids of each text, special tokens included.
             language: of the texts, for models that need it.
-            work: what needs more of the encoder than vectors of the texts; it has a turn by itself,
-                and the texts are for the size of it.
+            work: function that needs more of the encoder than vectors of the texts; it has a turn
+                by itself, and its size is that of the texts.
 
         Returns:
             The vectors, or what the work gave, later; if it is cancelled, texts that wait are
@@ -220,8 +220,8 @@ class Batcher:
             for request in self._waiting
             if request.work is None and request.language == language
         )
-        # One text of each request in turn, until the budget is used up. A first text that alone is
-        # larger is taken too, or it would wait for ever.
+        # One text of each request in turn, until the budget is used up. A first text that by itself
+        # is larger is taken too, or it would wait for ever.
         counts: dict[_Request, int] = dict.fromkeys(turn, 0)
         tokens = 0
         while turn:
@@ -237,7 +237,7 @@ class Batcher:
         batch = [(request, count) for request, count in counts.items() if count]
         for request, count in batch:
             self._waiting.remove(request)
-            # What is left of a request goes behind those that have not had their turn.
+            # The rest of a request goes behind those that have not had their turn.
             if request.taken + count < len(request.sequences):
                 self._waiting.append(request)
         return batch
@@ -267,7 +267,7 @@ class Batcher:
         speed = record.tokens / max(record.seconds, 1e-6)
         self._tokens_per_second = 0.9 * self._tokens_per_second + 0.1 * speed
         self._observe(record)
-        # The vectors stand in the order of the texts.
+        # The vectors are in the order of the texts.
         first = 0
         for request, count in batch:
             request.blocks.append(vectors[first : first + count])

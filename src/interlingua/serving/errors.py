@@ -57,7 +57,7 @@ class RequestError(Exception):
 
 @contextlib.contextmanager
 def mistakes_of_client() -> Iterator[None]:
-    """Make an error of the library, such as an unknown language, one of the request.
+    """Convert an error of the library, such as an unknown language, to one of the request.
 
     Raises:
         RequestError: with status 422.

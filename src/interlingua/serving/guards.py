@@ -1,6 +1,6 @@
-"""What every request passes before it is parsed: its id, the key, limits of size and time.
+"""Checks of every request before it is parsed: its id, the key, limits of size and time.
 
-And its line in the log.
+They also write its line in the log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from interlingua.serving.metrics import ServerMetrics
 from interlingua.serving.settings import ServeSettings
 
 OPEN_PATHS = frozenset({"/", "/page.js", "/page.css", "/health", "/metrics"})
-"""Need no key: the page asks its user for it, and monitoring has none."""
+"""Paths without a key: the page asks its user for it, and monitoring has none."""
 REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 """Pattern of ids that are accepted from the client; others could forge lines of the log."""
 MOST_BODIES = 16
@@ -43,7 +43,7 @@ class Guards:
     """Middleware around the application.
 
     Args:
-        app: what answers.
+        app: the application that answers.
         settings: the limits and the key.
         metrics: counts requests.
         write_line: takes a record of each request.

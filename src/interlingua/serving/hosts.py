@@ -1,4 +1,4 @@
-"""The names that requests may give as their host.
+"""The host names that requests may use.
 
 A page of another site can have its own name point at this machine (DNS rebinding), and its requests
 then look like those of the server's own page. They still name the other site as their host.

@@ -1,4 +1,4 @@
-"""Limits on what comes before a request's body, which uvicorn's protocol lacks.
+"""Limits on the header of a request, which uvicorn's protocol lacks.
 
 uvicorn takes headers of any size, and waits for the rest of them for ever. Here the size of a
 request's line and headers has a limit, also in the trailers of a body, and they have to be complete
@@ -17,11 +17,11 @@ from interlingua.serving.settings import ServeSettings
 
 
 class _TooLargeError(Exception):
-    """The headers have more bytes than they may."""
+    """The headers exceed their limit in bytes."""
 
 
 class LimitedHttp(HttpToolsProtocol):
-    """uvicorn's protocol on httptools with limits.
+    """The protocol of uvicorn on httptools, with limits on the header.
 
     Attributes:
         settings: the limits.
@@ -60,7 +60,7 @@ class LimitedHttp(HttpToolsProtocol):
             self._refuse(self._too_large())
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what the parser refused, also because a callback did."""
+        """Answer a request that the parser or a callback refused."""
         if self._is_too_large:
             self._refuse(self._too_large())
         else:

@@ -1,4 +1,4 @@
-"""The server's log: a line of JSON for each request, and for all else that it has to report."""
+"""The server's log: a line of JSON for each request and each other event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoder of a server: from texts to token ids, and from vectors to what a request wants."""
+"""The encoder of a server: texts to token ids, and vectors to the format of the request."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ServedModel:
         encoder: the model.
         name: as requests call it.
         prompt: of requests that name none; None = the model's default.
-        dtype: to compute in; "auto" becomes the one that it stands for here.
+        dtype: to compute in; "auto" is replaced by the one that it selects here.
         aliases: other names of it in requests.
 
     Raises:
@@ -69,8 +69,8 @@ class ServedModel:
         self._prompt = prompt
         # Refuses a prompt that the model does not have, before any request.
         encoder.settings.prompt_text(prompt)
-        # What the tokenizer puts around a text, read off any one; a model that needs the language
-        # of texts takes no token ids.
+        # The tokens that the tokenizer puts around any text; a model that needs the language of
+        # texts takes no token ids.
         self._opening_ids: list[int] = []
         self._closing_ids: list[int] = []
         if self.takes_any_language:
@@ -81,7 +81,7 @@ class ServedModel:
 
     @property
     def takes_any_language(self) -> bool:
-        """Whether texts need no language."""
+        """True if texts need no language."""
         return (
             self.encoder.vocabulary.pre_tokenizer == "none" and self.encoder.language_shift is None
         )

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 BACKLOG = 2048
 """Connections that wait to be accepted."""
 RESTART_SECONDS = 1.0
-"""A process that died is replaced after this pause, so that a fault at each start does not use up
-the machine."""
+"""Pause before a dead process is replaced, so that a fault at each start does not use up the
+machine."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 END_SECONDS = 10.0
-"""After the time to stop in, the process has so long to end by itself."""
+"""Seconds that a process has to end by itself after its time to stop."""
 
 
 def served_model(

@@ -1,4 +1,4 @@
-"""The way of a request's texts through the server: tokenized, queued, awaited, cut to a format."""
+"""The path of a request's texts through the server: tokenize, queue, await, convert."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from interlingua.serving.routes.json_route import refuse_texts, refuse_tokens
 from interlingua.serving.settings import ServeSettings
 
 INLINE_CHARACTERS = 2000
-"""Fewer are tokenized at once: handing them to another thread would take longer."""
+"""Smallest number that another thread tokenizes: for fewer, the handover takes longer."""
 WATCH_SECONDS = 1.0
-"""A request that takes longer is watched: if its client leaves, its texts are dropped."""
+"""Time after which a request is watched: if its client leaves, its texts are dropped."""
 LIST_THREADS = 8
 """Requests to mine or to align that are worked on at a time; their threads mostly wait for the
 queue."""
@@ -173,7 +173,7 @@ class Service:
             )
         self._lists_at_work += 1
         future = self._list_threads.submit(work)
-        # A request that is given up leaves its thread at work; the thread counts until it ends.
+        # An abandoned request leaves its thread at work; the thread counts until it ends.
         future.add_done_callback(lambda _: self._end_list(loop))
         with mistakes_of_client():
             return await asyncio.wrap_future(future)

@@ -1,4 +1,4 @@
-"""Everything on the disk: atomic files, locks, compression, records, workspaces, journals, JSON.
+"""All access to the disk: atomic files, locks, compression, records, workspaces, journals, JSON.
 
 ``formats`` lists every format with its version, ``record`` reads and writes the file that describes
 a folder, ``workspace`` is a folder in which an interrupted run resumes, ``journal`` lists finished

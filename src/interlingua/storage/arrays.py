@@ -1,7 +1,7 @@
-"""Arrays of strangers' ``.npy`` and ``.npz`` files, and rows of vectors scaled to length 1.
+"""Arrays of untrusted ``.npy`` and ``.npz`` files, and rows of vectors scaled to length 1.
 
-Whatever is wrong with such a file ends as a ``DataError`` of one line. Pickles are never read, as
-they would run code.
+Every fault of such a file raises a ``DataError`` of one line. Pickles are never read, as they would
+run code.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
-    # What map_array meets, and all that zipfile and zlib raise.
+    # The errors of map_array, and all that zipfile and zlib raise.
     except Exception as error:
         raise DataError(
             f"can't be read as arrays ({_reason(error)}); write it again", path=path

@@ -1,4 +1,4 @@
-"""Zstandard, which Python's own library does not read: frames as a stream of bytes."""
+"""Reading of Zstandard frames as a stream of bytes, which Python's own library can't do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ZstandardReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as the bytes unpacked now go."""
+        """Fill a buffer with as many unpacked bytes as are available."""
         # A block may unpack to nothing, as a header does; a reader takes 0 bytes for the end.
         while not self._ready:
             is_between_frames = self._frame is None or self._frame.eof

@@ -1,6 +1,6 @@
-"""What a file is, by its first bytes: documents, archives, markup, subtitles and source code.
+"""Detection of a file's kind by its first bytes: documents, archives, markup, subtitles, code.
 
-Plain text is what is left. Binary files and markup begin in a way of their own. Source code is
+All other files are plain text. Binary files and markup have known first bytes. Source code is
 recognized by its lines: nearly all must have the form of one language's statements, and these of
 several kinds, so that prose which mentions code stays text.
 """
@@ -34,7 +34,7 @@ class ContentKind(NamedTuple):
     name: str
     remedy: str
     is_text: bool = True
-    """Text in a form of its own, which is no plain text; False if it is binary."""
+    """True for text in a special format; False for a binary file."""
 
 
 BINARY = (
@@ -62,7 +62,7 @@ BINARY = (
     (b"\xff\xfe", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
     (b"\xfe\xff", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
 )
-"""First bytes, what they are, and what to do."""
+"""First bytes -> the kind of the file and its remedy."""
 ZIPPED = (
     (b"word/", "a Word document (.docx)"),
     (b"xl/", "an Excel workbook (.xlsx)"),
@@ -304,7 +304,7 @@ def _kind_of_lines(lines: list[str]) -> ContentKind | None:
 
 
 def _is_latex(lines: list[str]) -> bool:
-    """Return whether the text begins with a command of LaTeX, or has many."""
+    """Return whether the text starts with a command of LaTeX, or has many."""
     own = [line for line in lines if not _LATEX_COMMENT.match(line)]
     if own and _LATEX_BEGINNING.match(own[0]):
         return True
@@ -353,7 +353,7 @@ def _code_lines(lines: list[str], patterns: tuple[re.Pattern[str], ...]) -> int:
     met = 0
     kinds = set()
     for line in lines:
-        # A table has tabs between its cells, code in front alone.
+        # A table has tabs between its cells, code only in front.
         if "\t" in line.lstrip() or len(line) > LONGEST_LINE:
             continue
         for number, pattern in enumerate(patterns):

@@ -1,4 +1,4 @@
-"""Sizes and SHA-256 of the files of a folder, by which a record notices their damage."""
+"""Sizes and SHA-256 of the files of a folder, by which a record detects damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: atomic writing, compressed text, digests."""
+"""Atomic writing of files, compressed text, and digests."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def stem_and_suffix(path: PathLike) -> tuple[str, str]:
 def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     """Write a file that appears under its name only when it is complete and on the disk.
 
-    A link stays one: what it points at is replaced. A pipe or a device is written to as it is.
+    A link is kept: its target is replaced. A pipe or a device is written to as it is.
 
     Args:
         path: the final name; its folder is made.
@@ -85,7 +85,7 @@ def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
 
 @contextlib.contextmanager
 def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
-    """Turn what the disk refuses into one line.
+    """Convert an error of the disk to a one-line error.
 
     Args:
         path: what is written.
@@ -210,7 +210,7 @@ def _keep_others(old: Path, new: Path, entries: str) -> None:
     """Link the files of the replaced folder into its replacement, except our own."""
     for path in other_entries(old, entries):
         kept = new / path.relative_to(old)
-        # What is written now takes the place of a file, or of a folder around it.
+        # The new file replaces a file, or a folder around it.
         with contextlib.suppress(FileExistsError, NotADirectoryError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             if not os.path.lexists(kept):
@@ -260,7 +260,7 @@ def open_text(
     Args:
         path: the file; ``-`` is standard input.
         in_lines: it is read line by line, and lines have a limit; False for what is read in blocks.
-        errors: ``surrogateescape`` for who looks at bytes that are not UTF-8 line by line.
+        errors: ``surrogateescape`` for callers that check each line for bytes that are not UTF-8.
         is_json: the content is expected to be JSON, which is no text otherwise.
         any_text: markup is expected; only what is binary is refused.
 
@@ -294,7 +294,7 @@ def open_text(
 def refuse_other_content(
     head: bytes, path: PathLike, *, is_json: bool = False, any_text: bool = False
 ) -> None:
-    """Refuse what is no plain text, by the first bytes of a file and not by its name.
+    """Refuse a file that is not plain text, by its first bytes and not by its name.
 
     Args:
         head: the first bytes, unpacked.
@@ -406,7 +406,7 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
 
 
 class Spool(Generic[T]):
-    """Values on the disk, which are read again when all have been added.
+    """Values on the disk; all are added before they are read back.
 
     They are in a temporary file without a name, which ends with the process.
     """
@@ -487,7 +487,7 @@ def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
 
 
 def _line_of_bad_byte(path: PathLike) -> int | None:
-    # What has been read of standard input is gone.
+    # The part of standard input that was read is gone.
     if os.fspath(path) == "-":
         return None
     with open_bytes(path) as raw:

@@ -1,12 +1,12 @@
-"""Journals: the finished parts of a long step, a line each, after which a killed run resumes.
+"""Journals: a line for each finished part of a long step, so that a killed run can resume.
 
 The first line is the head: the settings that decide what the parts are. Parts of another head are
-never taken for those of this run.
+never used in this run.
 
-What a part makes is put on the disk before its line is added. A line is the CRC-32 of a JSON value
-and the value. A line that was cut by a kill, or changed since, counts as none: its part is done
-again, and a part that is done twice must change nothing. A journal is only ever appended to by one
-process at a time, which is safe on network disks too, unlike SQLite or LMDB.
+The output of a part is put on the disk before its line is added. A line is the CRC-32 of a JSON
+value and the value. A line that was cut by a kill, or changed since, counts as none: its part is
+done again, and a part that is done twice must change nothing. A journal is only ever appended to by
+one process at a time, which is safe on network disks too, unlike SQLite or LMDB.
 """
 
 from __future__ import annotations

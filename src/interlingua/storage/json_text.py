@@ -1,4 +1,4 @@
-r"""JSON of strangers: what Python's own parser lets through or fails at is an ordinary error.
+r"""Strict parsing of untrusted JSON: every input that Python's parser can't handle is a DataError.
 
 That is: nesting so deep that it overflows the stack, whole numbers of hundreds of digits, which no
 float holds, and ``\ud800``, half a pair of UTF-16, which is not a character and can't be written as
@@ -19,7 +19,7 @@ from interlingua.storage.limits import read_limited
 
 MAX_DIGITS = 300
 _MAX_DEPTH = 200
-"""Lists in lists; code that walks what was parsed may call itself as often."""
+"""Maximum depth of nested lists, which recursive code can process."""
 
 
 def whole_number(text: str) -> int:
@@ -61,7 +61,7 @@ def parse_json(text: str, decoder: json.JSONDecoder = _DECODER) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return a value as JSON gives it back, so that it can be compared with one that was read."""
+    """Return a value in the form that JSON reads back, to compare it with a stored one."""
     return json.loads(json.dumps(value, default=os.fspath))
 
 
@@ -75,7 +75,7 @@ def canonical_json(text: str) -> str:
 
 
 def parse_json_value(text: str, start: int) -> tuple[Any, int]:
-    """Return the value that begins at a position of a text, and its end.
+    """Return the value at a position of a text, and its end.
 
     Raises:
         ValueError: see ``parse_json``.
@@ -96,7 +96,7 @@ def check_value(value: Any, text: str) -> None:
         text: what it was parsed from.
 
     Raises:
-        ValueError: it is or does.
+        ValueError: one of these is the case.
     """
     # Only an escape can bring a surrogate, and only brackets nesting: most texts need no walk.
     may_be_deep = text.count("[") + text.count("{") > _MAX_DEPTH

@@ -1,9 +1,8 @@
-"""Limits on files of strangers: characters of a line, growth when unpacked, size of a document.
+"""Limits on untrusted files: characters of a line, growth when unpacked, size of a document.
 
-A file that streams by needs memory for its longest line, and one that is compressed may be a
-thousand times as large as it looks. So bytes pass a guard on their way from the disk to the reader:
-it counts them as they come, and refuses the file before what is too much has been gathered
-anywhere.
+A streamed file needs memory for its longest line, and a compressed file may be a thousand times as
+large as it looks. So bytes pass a guard between the disk and the reader. It counts them, and
+refuses the file before too much of it is in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ LINE_VARIABLE = "INTERLINGUA_MAX_LINE"
 too."""
 EXPANSION_VARIABLE = "INTERLINGUA_MAX_EXPANSION"
 _CONTINUATION = bytes(range(0x80, 0xC0))
-"""Bytes that go on with a character of UTF-8; without them every byte is a character."""
+"""Continuation bytes of a character of UTF-8; without them every byte is a character."""
 T = TypeVar("T")
 
 
@@ -63,7 +62,7 @@ def line_limit(characters: int) -> Iterator[None]:
     The default changes nothing.
     """
     before = os.environ.get(LINE_VARIABLE)
-    # The default stands for "not given", and the user's own variable stays in force.
+    # The default means "not set", and the user's own variable stays in force.
     if characters != MAX_LINE_CHARACTERS:
         os.environ[LINE_VARIABLE] = str(characters)
     try:
@@ -92,7 +91,8 @@ def _from_environment(variable: str, default: int) -> int:
     text = os.environ.get(variable)
     if text is None:
         return default
-    # isdigit alone takes digits of all scripts; numbers of 19 digits may not fit into 63 bits.
+    # isdigit by itself accepts digits of all scripts; numbers of 19 digits may not fit into 63
+    # bits.
     if not text.isascii() or not text.isdigit() or not 0 < len(text) < 19 or int(text) < 1:
         raise ConfigError(
             f"{variable} is {text[:40]!r}, expected a positive whole number; set it anew or unset"
@@ -117,7 +117,7 @@ def refuse_long(characters: int, what: str, *, path: Any, line: int | None = Non
 
 
 class _Guard(io.RawIOBase):
-    """Passes the bytes of a stream on and looks at them on the way."""
+    """A stream that forwards the bytes of another one and inspects them."""
 
     def __init__(self, stream: IO[bytes], path: Any) -> None:
         self._stream: Any = stream
@@ -168,7 +168,7 @@ class _LineGuard(_Guard):
             self._line += 1
         else:
             self._line += data.count(b"\n")
-        # The beginning of a line that goes on in the next block.
+        # The start of a line that continues in the next block.
         self._characters = 0
         self._add(data[last + 1 :])
 

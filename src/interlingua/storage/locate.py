@@ -1,4 +1,4 @@
-"""Where a model is: a path, the best model of a run, an installed package, or the hub.
+"""Resolution of a model's name: a path, the best model of a run, an installed package, the hub.
 
 From the Hugging Face hub models are downloaded only where a user writes ``hf:owner/name``.
 """
@@ -19,7 +19,7 @@ from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"
-"""Tells the folder of a training run from that of a model."""
+"""File that identifies the folder of a training run."""
 # The best by evaluation first, then the last one.
 RUN_MODELS = ("best", "model")
 # Not all files: some models hold the same weights in a dozen other formats.
@@ -156,7 +156,7 @@ def hub_name(path_or_id: PathLike) -> str | None:
 def hub_hint(path_or_id: PathLike) -> str:
     """Return a hint on hub models if a missing path may be meant for one."""
     text = os.fspath(path_or_id)
-    # A name, or an owner and a name: no path that begins with / or ., and none of three parts.
+    # A name, or an owner and a name: no path that starts with / or ., and none of three parts.
     may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
     if not may_be_hub:
         return ""
@@ -181,7 +181,7 @@ def hub_snapshot(name: str, patterns: list[str]) -> Path:
     except Exception as error:  # the hub's client raises many kinds
         lines = [line.strip() for line in str(error).splitlines()]
         lines = [line for line in lines if line] or ["no reason given"]
-        # Short reasons whole; of long ones, which go on with advice, the first line.
+        # Short reasons whole; of long ones, which continue with advice, only the first line.
         reason = lines[0].rstrip(".")
         if len(str(error)) < 160:
             reason = " ".join(lines)

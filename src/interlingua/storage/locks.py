@@ -1,4 +1,4 @@
-"""Locks that keep two runs out of one folder, held to the end of a run.
+"""Locks that prevent two runs in one folder, held to the end of a run.
 
 The lock is ``flock`` on a file in the folder. The system gives it up when the process ends, also by
 SIGKILL, so a stale lock file never locks. The file names the process that holds the lock, for the
@@ -56,8 +56,8 @@ def exclusive(
         remedy: what the user of a second run can do besides waiting, e.g.
             ``choose another --work folder``.
         name: of the lock file, which goes with the lock.
-        what: what the message says is in use; the folder by default.
-        shared: let others in that take it shared as well, and keep out those that do not.
+        what: name of the locked object in the message; default: the folder.
+        shared: admit other shared holders, and exclude all others.
         wait: wait until the lock is free.
         private: only its owner can enter the folder, if it is made here.
 
@@ -130,7 +130,7 @@ def _open(path: Path, mode: int) -> int:
 
 
 def _make(path: Path, mode: int) -> int:
-    # The mode is of the last folder alone.
+    # The mode applies only to the last folder.
     path.parent.mkdir(mode, parents=True, exist_ok=True)
     # Never truncated on opening, as it names its holder; never through a link of someone else's.
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
@@ -157,7 +157,7 @@ def _holder(handle: int) -> str:
     """Return the holder of the lock from its file; of several the last living one."""
     found = list(_HOLDER.finditer(os.pread(handle, 1 << 16, 0).decode(errors="replace")))
     for match in reversed(found):
-        # Whether a process of another machine lives can't be seen from here.
+        # The state of a process of another machine is not visible here.
         if match["host"] != os.uname().nodename or is_alive(int(match["pid"])):
             return match[0]
     if not found:
@@ -180,7 +180,7 @@ def _remove_holder(handle: int) -> None:
 def _release(handle: int, path: Path, kind: int) -> None:
     """Remove the lock file while no other process can hold it, then give up the lock."""
     try:
-        # The last one of several that share the lock removes the file: only it gets it alone.
+        # The last one of several that share the lock removes the file: only it gets it exclusively.
         if not kind & fcntl.LOCK_EX:
             _remove_holder(handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

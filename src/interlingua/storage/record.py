@@ -1,7 +1,7 @@
 """Records: small JSON files that name their format and version and notice their own damage.
 
 A record is an object with the key ``format``. A sealed record ends with ``checksum``, the SHA-256
-of everything else in it. It finds damage; it does not tell who wrote the record, so whoever
+of everything else in it. It detects damage; it does not authenticate the writer, so whoever
 computes with its values checks them as well.
 """
 
@@ -100,7 +100,7 @@ def parse_record(
         raise RecordError(
             f"damaged or no record of {format.name} ({error})", remedy, path=path
         ) from error
-    # Format before version, version before checksum: the first that is wrong tells the most.
+    # Format before version, version before checksum: the first wrong one explains the most.
     if fault := fault_of(content, format):
         raise RecordError(fault, remedy, path=path)
     own: dict[str, Any] = content

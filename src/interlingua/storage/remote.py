@@ -1,14 +1,14 @@
-"""Files elsewhere, such as ``s3://bucket/name``: fetched to be read, sent when whole.
+"""Remote files such as ``s3://bucket/name``: fetched to be read, sent when complete.
 
 All that fsspec knows will do, ``gs://`` and ``memory://`` too; ``file://`` and names without
 ``://`` are this machine's. Nothing is read or written in place over the network, so the rest of the
 library knows only files of this machine.
 
 fsspec does the transfers. Its own cache of whole files is not used, for it writes a copy in place:
-after a fetch that was stopped the same process reads 2 bytes of 100 as the whole file. The record
-in its folder names the copies by any path, so that a work folder from a stranger makes it read any
-file of this machine; and it names copies without the suffix, by which formats are known. The cache
-here is ``fetch_file``, 15 lines.
+after an interrupted fetch, the same process reads 2 bytes of 100 as the whole file. Its record
+names the copies by arbitrary paths, so that an untrusted work folder makes it read any file of this
+machine; and it names copies without the suffix, by which formats are known. The cache here is
+``fetch_file``, 15 lines.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def exists(path: PathLike) -> bool:
 
 @contextlib.contextmanager
 def destination(path: PathLike, folder: Path) -> Iterator[Path]:
-    """Yield where to write the content of ``path``: there, or in a folder from which it is sent.
+    """Yield the file to write: ``path`` itself, or a local file that is sent to it afterwards.
 
     Args:
         path: anywhere.
@@ -183,7 +183,7 @@ def _is_pipe_or_device(path: PathLike) -> bool:
 
 
 def check_writable(path: PathLike) -> None:
-    """Find out before the work whether a file can be written; nothing stays behind.
+    """Check before the work that a file can be written; leave nothing behind.
 
     Args:
         path: of a file that need not be there, nor its folder. Elsewhere an empty file is sent next
@@ -249,7 +249,7 @@ def filesystem(path: PathLike) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _errors_in_one_line(path: PathLike, kept: str = "") -> Iterator[None]:
-    """Turn what a store's own library raises, which may be anything, into one line."""
+    """Convert any exception of a store's library to a one-line error."""
     try:
         yield
     except InterlinguaError:

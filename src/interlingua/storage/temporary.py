@@ -1,6 +1,6 @@
-"""Temporary files and folders: made, put in the place of what was there, swept after a kill.
+"""Temporary files and folders: created, renamed to their target, removed after a kill.
 
-A temporary name tells the machine and the process that made it, and the process holds a lock
+A temporary name contains the machine and the process that made it, and the process holds a lock
 (``flock``) on what is behind the name. The lock ends with the process, however that ends. So
 another process may remove a temporary file when two things hold: no such process is alive here, and
 no process holds the lock. The second one protects the files of another container with the same host
@@ -32,7 +32,7 @@ log = logging.getLogger("interlingua")
 A_DAY = 86_400.0
 """Seconds without a change after which a leftover is removed where the file system has no locks."""
 _NAME = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)\.\w+\.(?P<kind>tmp|old)")
-"""``.old`` is a folder that stepped aside for a new one, see ``replace_directory``."""
+"""``.old`` is a folder that was moved aside for a new one, see ``replace_directory``."""
 _AT_WORKING_DIRECTORY = -100
 _EXCHANGE = 2
 """``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
@@ -198,7 +198,7 @@ def _renameat2() -> Callable[..., int] | None:
 
 
 def _lock(handle: int, name: str | Path) -> bool:
-    """Lock what was just made; false if it lost its name before the lock was there."""
+    """Lock a new file or folder; return False if it lost its name before it was locked."""
     # On a file system without locks nothing can be taken away between.
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -221,7 +221,7 @@ def _if_abandoned(path: Path, action: Callable[[Path], None]) -> None:
         is_abandoned = True
     except BlockingIOError:
         is_abandoned = False
-    # A file system without locks, where only the age tells.
+    # A file system without locks, where only the age decides.
     except OSError:
         is_abandoned = time.time() - _last_change(path) > A_DAY
     try:

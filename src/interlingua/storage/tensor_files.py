@@ -1,4 +1,4 @@
-"""Writing safetensors files with the errors and the rights of any other file."""
+"""Writing of safetensors files with the errors and permissions of any other file."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def write_safetensors(
         metadata: of the file, for its header.
 
     Raises:
-        OSError: the disk is full or can't be written; safetensors alone raises an error without a
-            number.
+        OSError: the disk is full or can't be written; safetensors by itself raises an error without
+            a number.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file

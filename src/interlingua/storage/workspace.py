@@ -204,7 +204,7 @@ class Workspace:
 
     def _refuse_foreign(self, name: str) -> None:
         place = self.path / name
-        # What a link points at would be written to.
+        # The target of a link would be written to.
         if place.is_symlink() or (os.path.lexists(place) and name not in self._steps):
             raise ConfigError(
                 f"{place} was not made by this run; move it elsewhere, or {self.remedy}"
@@ -228,16 +228,16 @@ def open_workspace(
     shard: tuple[int, int] | None = None,
     is_private: bool = False,
 ) -> Iterator[Workspace]:
-    """Lock a folder, and begin or resume a run in it.
+    """Lock a folder, and start or resume a run in it.
 
     Args:
         path: the folder, made if it is missing.
         format: of its record.
         settings: that decide the result, as JSON has them.
         inputs: files and folders that are read; those that are missing are left out.
-        may_change: settings that a run may resume with otherwise than it began.
-        resume: ``auto`` resumes a run that is there and otherwise begins; ``never`` begins anew
-            and removes what the run there has made; ``only`` refuses to begin.
+        may_change: settings that may differ when a run resumes.
+        resume: ``auto`` resumes an existing run and otherwise starts one; ``never`` starts anew and
+            removes the files of the existing run; ``only`` refuses to start a new run.
         remedy: how to use another folder, in the imperative: ``name another --output``.
         parts: folders that are written bit by bit, and the names of their files; both are regular
             expressions. An empty one of files matches none.
@@ -266,7 +266,7 @@ def open_workspace(
             beginning.enter_context(
                 locks.exclusive(place, remedy=remedy, name=".shared.lock", wait=True)
             )
-        # Under the lock, as digests of large inputs take time in which another run could begin.
+        # Under the lock, as digests of large inputs take time in which another run could start.
         begun = {"settings": as_json(settings), "inputs": _fingerprints(inputs), "steps": {}}
         sweep(place)
         _refuse_links(place, parts, remedy)
@@ -310,7 +310,7 @@ def _read(
                 f" of interlingua did not make there; {remedy}"
             ) from None
         return None
-    # The checksum does not tell who wrote the record.
+    # The checksum does not authenticate the writer of the record.
     if content.keys() != _KEYS or not all(isinstance(content[key], dict) for key in _KEYS):
         raise RecordError(
             "damaged: keys are missing", f"start over: {remedy}", path=place / WORKSPACE_RECORD

@@ -1,4 +1,4 @@
-"""How many steps fit into a time budget.
+"""The number of steps that fit into a time budget.
 
 The run times its own first steps, an evaluation and a checkpoint, and takes the steps back: weights
 and optimizer are afterwards as they were. The times give the largest number of steps that fits into

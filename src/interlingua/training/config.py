@@ -401,7 +401,7 @@ class TrainConfig(CheckedSettings):
 
     def __post_init__(self) -> None:
         # [optimizer] does not know whether the encoder is pretrained; written out here, the rate
-        # stands in the run's config.toml.
+        # is in the run's config.toml.
         if self.optimizer.learning_rate is None:
             rate = _LEARNING_RATE if self.encoder.path is None else FINE_TUNING_RATE
             object.__setattr__(

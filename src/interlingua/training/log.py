@@ -31,7 +31,7 @@ from interlingua.training.machine.engine import Engine, local
 from interlingua.training.run_folder import RunFolder
 
 LATE_STEPS = 16
-"""On a GPU losses are read this many steps late, so that it never waits for the CPU."""
+"""Number of steps after which a GPU's losses are read, so that it never waits for the CPU."""
 
 
 class NotFiniteError(InterlinguaError):

@@ -67,7 +67,7 @@ class StageConfig(CheckedSettings):
     config: Path | None = None
     """The run's TOML file, relative to this file as all paths."""
     silver: SilverConfig | None = None
-    """In place of ``config``: pairs to be found and scored by models."""
+    """Pairs to be found and scored by models, in place of ``config``."""
     set: dict[str, Any] = field(default_factory=dict)
     """Keys of the run's file that have another value here: ``set.run.max_steps = 1000``."""
 
@@ -98,7 +98,7 @@ class StagesConfig(CheckedSettings):
     output: Path
     """Folder of all of them."""
     stage: tuple[StageConfig, ...]
-    """In the order of the work."""
+    """Stages in the order of the work."""
     set: dict[str, Any] = field(default_factory=dict)
     """Keys that have another value in every run."""
 

@@ -33,7 +33,7 @@ from interlingua.training.run_folder import RunFolder
 Evaluate = Callable[[Any, int], dict[str, float]]
 VALID_LOSS = "valid_loss"
 SPREAD_SENTENCES = 512
-"""Of the validation set, that the spread of the embeddings is measured on."""
+"""Number of validation sentences that the spread of the embeddings is measured on."""
 
 
 class ValidationResult(NamedTuple):

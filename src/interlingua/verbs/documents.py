@@ -22,7 +22,12 @@ from interlingua.config.options import (
     function_of,
     option,
 )
-from interlingua.config.registry import DEFAULT_MODEL, check_choice, installed_model_entry
+from interlingua.config.registry import (
+    DEFAULT_MODEL,
+    OWN_MODELS,
+    check_choice,
+    installed_model_entry,
+)
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
 from interlingua.report.rows import RowList
@@ -189,9 +194,8 @@ def _names_documents(name: str) -> bool:
         return not any((path / file).is_file() for file in (*MODEL_FILES, "run.json"))
     if path.is_file() or "," in name or any(mark in name for mark in "*?["):
         return True
-    if installed_model_entry(name) is not None or name.startswith("hf:"):
-        return False
-    return path.suffix != ""
+    # Any other name is one of documents, so that a path with a slip is reported as a path.
+    return not (installed_model_entry(name) or name in OWN_MODELS or name.startswith("hf:"))
 
 
 def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> LinkedTexts:

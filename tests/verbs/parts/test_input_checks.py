@@ -38,6 +38,11 @@ FILES = {
     "prepare.toml": 'output = "c"\n[[sources]]\npaths = ["absent.de-en.tsv"]\n',
 }
 WRONG = """
+documents absent . -o m.tmx
+documents . absent -o m.tmx
+documents absent -o m.tmx
+look absent.tsv
+look absent
 prepare absent.toml
 prepare prepare.toml
 prepare pieces.toml

@@ -26,8 +26,10 @@ def read_catalog_side(path: PathLike, language: str | None = None) -> BlockDocum
     name = os.fspath(path)
     skipped: Counter[str] = Counter()
     bad = BadLines()
-    format = Gettext() if stem_and_suffix(path)[1] in GETTEXT_SUFFIXES else Xliff()
-    pairs = list(format.read(name, None, None, skipped, bad))
+    reader: Gettext | Xliff = Xliff()
+    if stem_and_suffix(path)[1] in GETTEXT_SUFFIXES:
+        reader = Gettext()
+    pairs = list(reader.read(name, None, None, skipped, bad))
     if not pairs:
         raise DataError("nothing in it is translated; leave it out", path=path)
     texts, code = _side(pairs, language, path)

@@ -237,7 +237,8 @@ class _BlockReader:
 
     def _add_row(self, line: str) -> None:
         if not self._is_table:
-            head, self._lines = self._lines, []
+            head = self._lines
+            self._lines = []
             self._is_table = True
             for row in head:
                 self._add_cells(row)
@@ -252,8 +253,10 @@ class _BlockReader:
 
     def end_block(self) -> None:
         """End the block that is open."""
-        lines, self._lines = self._lines, []
-        kind, self._kind = self._kind, PARAGRAPH
+        lines = self._lines
+        kind = self._kind
+        self._lines = []
+        self._kind = PARAGRAPH
         self._is_table = False
         if kind == SOURCE_CODE:
             self.blocks.append(TextBlock("\n".join(lines), SOURCE_CODE))

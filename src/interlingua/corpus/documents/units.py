@@ -89,7 +89,8 @@ def units_of(blocks: Iterable[TextBlock]) -> list[TextUnit]:
         if not joined:
             continue
         if kind == HEADING and len(joined) > LONGEST_HEADING:
-            kind, level = PARAGRAPH, 0
+            kind = PARAGRAPH
+            level = 0
         units.append(TextUnit(joined, kind, level))
     return units
 

@@ -227,7 +227,8 @@ def _with_properties(style: _Style, properties: Any) -> _Style:
 
 def _value(element: Any, name: str) -> str | None:
     child = element.find(f"{_W}{name}")
-    return None if child is None else child.get(_VALUE)
+    value: str | None = None if child is None else child.get(_VALUE)
+    return value
 
 
 def _is_on(run: Any, name: str) -> bool:

@@ -67,7 +67,7 @@ class EncodingSettings:
     """Settings that turn text into one vector, besides the weights and the vocabulary."""
 
     pooling: PoolingMode = "mean"
-    """From token states to a sentence vector."""
+    """Pooling of token states to a sentence vector."""
     include_special: bool = True
     """True if pooling sees the tokens that the tokenizer puts around a text."""
     normalize: bool = True
@@ -85,7 +85,7 @@ class EncodingSettings:
     """Number of elements to which vectors are cut, before they are scaled to length 1; None = they
     are not cut."""
     int8_ranges: dict[int, Int8Ranges] = field(default_factory=dict)
-    """Of vectors of length 1, by their width: what the steps of int8 vectors are, see
+    """Ranges of vectors of length 1, by their width: what the steps of int8 vectors are, see
     ``encoder/vector_format.py``."""
 
     def prompt_text(self, prompt: str | None) -> str:

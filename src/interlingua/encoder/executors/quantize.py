@@ -23,7 +23,7 @@ _LARGEST = 127
 LARGEST_INT16 = 2047
 """Largest activation that int16 weights are multiplied by; as in kernels/whole_rows.h."""
 PRECISE_LAYERS = 3
-"""In one of this number of layers, the last ones, attention is computed without bytes."""
+"""Number of last layers with attention computed without bytes."""
 
 
 def attention_dtypes(dtype: torch.dtype, finer: torch.dtype, layers: int) -> list[torch.dtype]:

@@ -1,4 +1,4 @@
-"""Wrong neighbors of all models side by side: what each model retrieved, and what was right."""
+"""The wrong neighbors of all models side by side, next to the models that were right."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ TATOEBA_GROUPS: dict[str, tuple[str, ...]] = {
     for name, codes in {
         "muse": _MUSE,  # the 14 of the calibrated-similarity paper; EMS prints 15, English counted
         "xtreme": _XTREME,
-        "xtreme_max": f"{_XTREME} max",  # EMS averages it as XTREME: max replaces Malay
+        "xtreme_max": f"{_XTREME} max",  # as EMS averages XTREME: max replaces Malay
         "sbert_distill": _SBERT_DISTILL,  # EMS prints 48
         "ems": _EMS,  # EMS, Table IV
         "less_than_laser": _LESS_THAN_LASER,  # EMS had less training data than LASER

@@ -28,7 +28,7 @@ class LstmArrangement(NamedTuple):
     """The tokens of packed sentences in the order in which an LSTM reads them."""
 
     rows: Int64[Tensor, " t"]
-    """Which sentence each token belongs to, in the batch's order."""
+    """Number of the sentence of each token, in the batch's order."""
     order: Int64[Tensor, " t"]
     """``x[order]`` has the tokens step by step, and in each step the longest sentences first."""
     back: Int64[Tensor, " t"]
@@ -43,7 +43,7 @@ class TransformerArrangement(NamedTuple):
     """The tokens of packed sentences in the order in which attention reads them."""
 
     rows: Int64[Tensor, " t"]
-    """Which sentence each token belongs to, in the batch's order."""
+    """Number of the sentence of each token, in the batch's order."""
     groups: LengthGroups
     """Sentences of equal length."""
 

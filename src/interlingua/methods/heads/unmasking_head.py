@@ -132,8 +132,8 @@ class UnmaskingHead(nn.Module):
         for layer in self.layers:
             x = layer(x, layout)
         x = layout.restore(x)
-        # One state for each token that was given: the state of S stands for the first one's, or is
-        # taken out again.
+        # One state for each input token: the state of S replaces the first one's, or is taken out
+        # again.
         if arrangement.tokens is None:
             return x
         return x.index_select(0, on_device(arrangement.tokens, device))

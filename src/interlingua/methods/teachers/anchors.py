@@ -211,7 +211,7 @@ class Anchors(nn.Module):
             )
         sentences = torch.split(batch.input_ids, batch.lengths.tolist())
         student_ids = [ids.tolist() for ids in sentences]
-        # A teacher with another vocabulary reads the texts that the student's ids stand for.
+        # A teacher with another vocabulary reads the texts that the student's ids encode.
         ids = self._reader(self.teacher, 0).in_own_tokens(student_ids, self.pivot)
         return TokenBatch.from_lists(ids, batch.languages)
 

@@ -51,7 +51,7 @@ nu, Q and the way of rounding are: they decide how fast the search is, and never
 Modules: ``exact`` (the search in memory, block by block), ``tiles`` (on disk, resumed, by many
 processes), ``bounds`` (the mathematics above), ``torch_scanner`` and ``kernel_scanner`` (two ways
 of going through a block's pairs), ``lists`` (the k best so far), ``approximate`` (FAISS and codes,
-on request alone), ``dense`` (whole tiles of similarities).
+only on request), ``dense`` (whole tiles of similarities).
 """
 
 from interlingua.retrieval.topk.exact import Neighbors, exact_topk, mutual_topk

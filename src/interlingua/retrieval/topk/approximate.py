@@ -5,9 +5,9 @@
 vectors.
 
 Similarities of codes are rough, so a search among codes has two stages. The first one compares each
-query with the vectors that the codes stand for (signs, or the lower ends of int8's steps) and keeps
+query with the vectors that the codes represent (signs, or the lower ends of int8's steps) and keeps
 more candidates than are requested. The second one reads the full vectors, which may stay on disk,
-of these candidates alone and ranks them by their exact inner products. Queries stay in float32 in
+of only these candidates and ranks them by their exact inner products. Queries stay in float32 in
 both stages: rounding them too would lose more.
 
 ``find_approximately`` measures the recall of what it found, by searching some of the vectors
@@ -46,11 +46,11 @@ ApproximateKind = Literal["ivf", "hnsw", "binary", "int8"]
 EFFORTS: Mapping[ApproximateKind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
 """Default efforts."""
 _MEASURED = 1000
-"""Vectors of a side to search the neighbors of exactly too."""
+"""Number of vectors of a side that are also searched exactly."""
 _SPARE = 2
 """Multiple of k that is retrieved by rounded vectors, so that the k nearest are among them."""
 LEAST_IN_A_CELL = 39
-"""Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
+"""Mean number of vectors per cell from which FAISS learns the center."""
 LINKS = 32
 """Links of a vector in the graph of HNSW."""
 
@@ -193,7 +193,7 @@ def best_of_found(
 
 @dataclass(frozen=True, slots=True)
 class Approximate:
-    """How to search.
+    """Settings of an approximate search.
 
     Attributes:
         kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph,
@@ -227,7 +227,7 @@ class Approximate:
 
     @property
     def coded(self) -> bool:
-        """Whether it compares codes, and needs no FAISS."""
+        """True if it compares codes, and needs no FAISS."""
         return self.kind in ("binary", "int8")
 
     def candidates(self, k: int) -> int:

@@ -27,19 +27,19 @@ from interlingua.runtime.devices import on_device
 from interlingua.runtime.portions import ceil_div
 
 PART = 4096
-"""Vectors made ready at once, whole panels of them."""
+"""Number of vectors prepared at once, in whole panels."""
 _PAIRS_AT_ONCE = 1024
-"""Their vectors stay in the cache, as those of a part do."""
+"""Number of pairs computed at once, so that their vectors stay in the cache."""
 EXACT_LANES = 16
 """Sums of an exact product, as in kernels/neighbors.c."""
 FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
-"""Shorter numbers have squares that float32 rounds to few digits or to nothing."""
+"""Smallest length: float32 rounds the squares of shorter numbers to few digits or to 0."""
 ROUNDINGS = 40
 """Roundings of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16
 leave of a term."""
 STAGE = 64
-"""Coordinates that a stage adds."""
+"""Number of coordinates that a stage adds."""
 
 _Prepared = TypeVar("_Prepared")
 
@@ -79,7 +79,7 @@ class Frame(NamedTuple):
 
 
 class Scanner(Protocol, Generic[_Prepared]):
-    """A way of going through all pairs of two blocks."""
+    """The protocol of scanners, which go through all pairs of two blocks."""
 
     def prepare(self, block: Block, *, of_x: bool) -> _Prepared:
         """Prepare a block for the products; keep the result while it meets several other blocks."""
@@ -97,7 +97,7 @@ class FrameView(NamedTuple):
 
     Attributes:
         rest: the vectors less their mean, along the axes.
-        term: of the sum that goes with each: x.nu, or mu.(y - nu).
+        term: the term of the sum for each vector: x.nu, or mu.(y - nu).
         size: the product of the lengths of the term's two factors, which bounds its rounding error.
         error: upper bound of the length that rotating in float32 has rounded away.
     """
@@ -137,7 +137,7 @@ class BlockPrecision:
 
     Attributes:
         lengths: of the rounded vectors.
-        errors: lengths of what rounding took away, from the coordinates up to each stage.
+        errors: lengths of the rounding errors of the coordinates up to each stage.
         tails: lengths of the coordinates after each stage.
         sizes: of the terms that are added to their products.
     """
@@ -151,7 +151,7 @@ class BlockPrecision:
     def of(
         cls, seen: FrameView, rounded: Float32[Tensor, "n d"], stages: list[int]
     ) -> BlockPrecision:
-        """Measure it."""
+        """Measure the precision."""
         return cls.joined([cls.measured(seen, rounded, stages)])
 
     @classmethod

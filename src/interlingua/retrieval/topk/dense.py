@@ -16,7 +16,7 @@ from interlingua.retrieval.topk.exact import Neighbors
 from interlingua.runtime.portions import ceil_div
 
 EDGE = 64
-"""Blocks have a multiple of so many rows; see ``padded_block``."""
+"""Number of rows by which blocks are padded to a multiple; see ``padded_block``."""
 
 
 def padded_block(

@@ -148,7 +148,7 @@ class DeviceScanner:
         if right.values is not None:
             of_columns = right.bars(columns, real.T, middle, width)
             places_of_columns = hits_of_columns(codes, of_columns, most)
-            # Those that reach their row's bar as well are there already.
+            # Pairs that also reach their row's bar are there already.
             is_new = codes.flatten()[places_of_columns] < bars[places_of_columns // width]
             places = torch.cat([places, places_of_columns[is_new]])
         row = places // width
@@ -238,8 +238,8 @@ class _DeviceBlock:
         near = (values >= self.values[at, -1]).nonzero()[:, 0]
         at, values, indices = at[near], values[near], indices[near]
         # The whole lists of the span join the new pairs, known neighbors or not: their number does
-        # not depend on the data, so that the host need not wait for it. What is not known yet goes
-        # behind all vectors of the span.
+        # not depend on the data, so that the host need not wait for it. Values that are not known
+        # yet go behind all vectors of the span.
         k = self.values.shape[1]
         own = torch.arange(span.start, span.stop, device=at.device)[:, None].expand(-1, k).flatten()
         known = self.indices[span].flatten()
@@ -281,7 +281,7 @@ def _halves(rows: slice, columns: slice) -> list[tuple[slice, slice]]:
 
 
 def _cut(span: slice) -> list[slice]:
-    """Cut a span in two at the end of a chunk; the second half must begin with a whole chunk."""
+    """Cut a span in two at the end of a chunk; the second half must start with a whole chunk."""
     middle = span.start + ceil_div(span.stop - span.start, 2 * CHUNK) * CHUNK
     return [slice(span.start, middle), slice(middle, span.stop)]
 

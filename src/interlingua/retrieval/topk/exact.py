@@ -32,22 +32,22 @@ from interlingua.retrieval.topk.torch_scanner import TorchScanner
 from interlingua.runtime.portions import ceil_div
 
 BLOCK = 65_536
-"""Vectors of a block, at most."""
+"""Maximum number of vectors of a block."""
 _KEPT_BYTES = 2**29
-"""Blocks of y made ready are kept for all of x where they take no more; on a GPU half of the memory
-that is free."""
+"""Maximum bytes of prepared blocks of y that are kept for all of x; on a GPU half of the free
+memory."""
 LARGE = 2**28
-"""Pairs from which a GPU saves more than it takes to begin on it."""
+"""Smallest number of pairs for which a GPU saves more time than its start takes."""
 _PART = 4096
 """Vectors read and checked at once."""
 SAMPLE = 4096
-"""Vectors of a side; their mean and axes stand for those of all."""
+"""Number of sampled vectors of a side; their mean and axes approximate those of all."""
 LONGEST = 1e18
-"""Length of a vector, so that neither a product of two nor one of their distances from a mean is
-beyond float32."""
+"""Maximum length of a vector: neither a product of two nor a distance from a mean exceeds
+float32."""
 PAIRS_OF_AXES = 512
-"""Axes are found where there are as many pairs for each of a vector's products with another; below
-they cost more."""
+"""Minimum number of pairs per element of the (d, d) matrix of axes; with fewer pairs, the axes cost
+more than they save."""
 
 
 _WANTED: ContextVar[str | torch.device | None] = ContextVar("large searches", default=None)
@@ -249,7 +249,7 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
         if not is_good.all():
             row = int(np.flatnonzero(~is_good)[0])
             what = f"vector {start + at + row} (counted from 0)"
-            # The numbers as they are given, which float64 may hold and float32 not.
+            # The original numbers, which float64 may hold and float32 not.
             if np.isnan(part[row]).any() or np.isinf(vectors[start + at + row]).any():
                 raise DataError(f"{what} holds NaN or infinity; embed its text again")
             raise DataError(f"{what} is too long, above {LONGEST:g}; scale the vectors to length 1")

@@ -29,7 +29,7 @@ _GROUP = 64
 _ALIGNMENT = 64
 """Alignment in bytes, as in kernels/neighbors.c."""
 _ROWS_AT_ONCE = 1024
-"""Their bytes stay in the second-level cache."""
+"""Number of rows at once, so that their bytes stay in the second-level cache."""
 
 
 class Bytes(NamedTuple):
@@ -111,7 +111,7 @@ class CompiledScanner:
         precision = BlockPrecision.empty(n, len(stages))
         data = _aligned(room * width)
         each = np.full((n, width), 128, np.uint8)
-        # A part holds whole panels, so that it begins where the panels of the last one end.
+        # A part holds whole panels, so that it starts where the panels of the last one end.
         for at, signed in self._rounded(block, scales, terms, precision, of_x=False):
             panels = _panels(signed.numpy(), width, self.bytes_together)
             data[at.start * width : at.start * width + len(panels)] = panels
@@ -164,9 +164,9 @@ class CompiledScanner:
     def scan(self, x: Bytes, y: Bytes, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """Update the lists of both blocks, those of y only if they are passed.
 
-        A row is of one thread, so that all threads write into the lists of x. Of the lists of y the
-        first thread has the given ones, each other one has lists of its own, for what is better
-        than known; these are joined in the end.
+        Each row of x belongs to one thread, so that all threads write into the lists of x. The
+        first thread writes into the lists of y; each other thread has its own lists for better
+        pairs, which are joined in the end.
         """
         # The term of a row, plus how far a bound in float32 may be off.
         above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
@@ -285,7 +285,7 @@ def _panels(signed: Int8[ndarray, "n d"], width: int, together: int) -> UInt8[nd
 
 
 def _aligned(size: int) -> UInt8[ndarray, " size"]:
-    """Allocate bytes that begin at a cache line."""
+    """Allocate bytes that start at a cache line."""
     room = np.empty(size + _ALIGNMENT, np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + size]

@@ -1,4 +1,4 @@
-"""The k best neighbors of each vector, brought up to date with pairs in any order."""
+"""Lists of the k best neighbors of each vector, updated with pairs in any order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy import ndarray
 class NeighborLists:
     """The k best neighbors of each vector, best first, equal similarities by index.
 
-    The order in which pairs come decides nothing, and a pair that comes twice stands there once:
-    lists made of parts of the pairs can be joined, and a part can be done again.
+    The result does not depend on the order of pairs, and a repeated pair is listed once: lists made
+    of parts of the pairs can be joined, and a part can be done again.
 
     Attributes:
         values: similarities; -inf where there is no neighbor yet.

@@ -1,4 +1,4 @@
-"""Scanners that go through the pairs on the CPU: the compiled kernel, and plain torch.
+"""Choice of the scanner on the CPU: the compiled kernel, or plain torch.
 
 Both find the same neighbors, so only time matters. Most of the kernel's variants were timed on some
 processor, and none on all processors. So before a large search both scanners go through a tile of
@@ -37,7 +37,7 @@ SCANNERS: dict[str, Callable[[Frame], Scanner[Any]]] = {
 }
 """Scanners by their names in ``INTERLINGUA_EXECUTOR``; each on one thread of Python."""
 TRIED_PAIRS = 2**30
-"""Smallest number of pairs with a trial before the search; so many take some seconds."""
+"""Smallest number of pairs with a trial before the search; these take some seconds."""
 _ROWS = 1024
 _COLUMNS = 2048
 NEIGHBORS = 4

@@ -1,4 +1,4 @@
-"""How long a search takes here, by short trials before it.
+"""Estimates of the time of a search on this machine, by short trials before it.
 
 The time of a search is nearly linear in three counts: the pairs (a bound is computed for each), the
 insertions into lists (each needs an exact similarity and is sorted in), and the vectors that are
@@ -45,9 +45,8 @@ class SearchSpeed(NamedTuple):
     """The estimated time of the search on this machine, in seconds.
 
     Attributes:
-        pair: of a similarity.
-        place: of a vector that finds its way into a list.
-        vector: of making a vector ready.
+        pair: seconds of a similarity. place: seconds of an insertion into a list. vector: seconds
+            of the preparation of a vector.
     """
 
     pair: float
@@ -78,10 +77,10 @@ def search_speed(
     Args:
         x: of length 1, at least one.
         y: vectors of the target.
-        k: neighbors; of ever so many the trial itself would take minutes.
+        k: neighbors; with a very large number the trial itself would take minutes.
         sizes: vectors of either side that are to be searched.
         device: where the products are made.
-        clock: what tells seconds, those of the processor for instance.
+        clock: returns seconds, for instance of processor time.
 
     Raises:
         DataError: their widths differ.
@@ -89,7 +88,7 @@ def search_speed(
     check_sides(x, y, k)
     k = min(k, TRIED_NEIGHBORS)
     rng = np.random.default_rng(0)
-    # The run itself tells which vector is not finite.
+    # The run itself reports which vector is not finite.
     known = [np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)]
     kth_best = _kth_best_of(known, k, sizes)
     # No more than the run itself will search.
@@ -116,7 +115,7 @@ class _Trial:
     """A tile of vectors like those of a sample, searched again and again.
 
     Attributes:
-        ready: seconds of making a vector ready.
+        ready: seconds of the preparation of a vector.
     """
 
     def __init__(

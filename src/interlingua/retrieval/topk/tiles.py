@@ -1,14 +1,14 @@
 """Nearest neighbors of corpora of any length, tile by tile, by one process or many.
 
-All pairs of a block of x and a block of y are a tile. The lists of neighbors of a block lie in a
-file of their own. A tile reads the lists of its two blocks, brings them up to date with its pairs,
-writes both files anew and then adds its line to a journal.
+All pairs of a block of x and a block of y are a tile. The lists of neighbors of a block are stored
+in a file of their own. A tile reads the lists of its two blocks, brings them up to date with its
+pairs, writes both files anew and then adds its line to a journal.
 
 - Bounded memory: a block of either side with its lists is all that is held.
-- A killed run goes on: a tile that is done twice changes nothing (``NeighborLists``), so whatever
+- A killed run resumes: a tile that is done twice changes nothing (``NeighborLists``), so whatever
   moment a run is killed at, the next one ends with the same bytes.
 - Several machines: each may do tiles of the same plan in a folder of its own, and ``join_shards``
-  makes one folder of these. The tasks of many workers make lists of their tile alone, which are
+  makes one folder of these. The tasks of many workers make lists of only their tile, which are
   joined here.
 - Damage is noticed: a file of lists names its block and the tiles with pairs in it, and its zip
   archive has a checksum of each part. Lists that are missing, damaged, swapped, or older than the
@@ -52,14 +52,14 @@ from interlingua.storage.locks import exclusive
 
 _MOST_ROWS = 2**18
 _MOST_COLUMNS = 2**16
-"""Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready
-anew for each of x."""
+"""Maximum vectors of a block, so that a tile takes less than a minute; blocks of y are prepared
+again for each block of x."""
 _LEAST = 4096
 """Vectors of a block that is not cut further."""
 SAMPLED = 64
-"""Vectors of a side that its digest is taken of."""
+"""Number of vectors of a side in its digest."""
 FEW_NEIGHBORS = 64
-"""Up to this k the lists are not what takes most of the memory."""
+"""Maximum k for which the lists do not take most of the memory."""
 TILES_PER_WORKER = 4
 """Tiles per worker, so that none waits long for the last one."""
 JOURNAL = "journal.txt"
@@ -73,7 +73,7 @@ Tile = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TilePlan:
-    """How the pairs are cut.
+    """The division of the pairs into tiles.
 
     Attributes:
         rows: vectors of x in a block.
@@ -131,7 +131,7 @@ class TilePlan:
         A plan with blocks that do not fit into the memory is skipped.
         """
         for folder in folders:
-            # No plan, or none that can be read: whoever begins in that folder says so.
+            # No plan, or an unreadable one: a run that starts in that folder reports it.
             try:
                 found = TilePlan(**Journal(folder / JOURNAL).head())
                 fits = (found.rows + found.columns) * bytes_of_a_vector(
@@ -151,7 +151,7 @@ class TilePlan:
         of y of one row of tiles is the first of the next, and need not be prepared again.
         """
         number, shards = shard
-        # A shard has every so many-th block of x, and all of y.
+        # A shard has every n-th block of x, and all of y.
         for turn, i in enumerate(range((number - 1) * self.rows, self.n, shards * self.rows)):
             columns = list(range(0, self.m, self.columns))
             if turn % 2 == 1:
@@ -172,7 +172,7 @@ class TilePlan:
         return min(self.columns, self.m - start), min(self.k, self.n)
 
     def pairs(self, i: int, j: int) -> int:
-        """Return the number of pairs of the tile that begins there."""
+        """Return the number of pairs of the tile that starts there."""
         return min(self.rows, self.n - i) * min(self.columns, self.m - j)
 
 
@@ -288,7 +288,7 @@ def _search_here(
 
     def block(name: str, side: NDArray[np.floating], start: int, size: int) -> Any:
         if name not in blocks or blocks[name][0] != start:
-            # Its memory is given up before the next one is made.
+            # Its memory is freed before the next one is made.
             blocks.pop(name, None)
             blocks[name] = start, scanner.prepare(read_block(side, start, size), of_x=name == "x")
         return blocks[name][1]
@@ -567,7 +567,7 @@ class BlockLists(NamedTuple):
 
     Attributes:
         lists: of its vectors.
-        partners: where the blocks of the other side begin that were compared with this one.
+        partners: first rows of the blocks of the other side that were compared with this one.
     """
 
     lists: NeighborLists

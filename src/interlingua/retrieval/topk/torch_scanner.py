@@ -43,8 +43,8 @@ _TILE_COLUMNS = 4096
 LEAST_IN_VAIN = 2**-11
 MOST_IN_VAIN = 2**-8
 TOO_MANY = 2**-6
-"""Shares of a tile's pairs looked at in vain: another stage would cost more, or less, or is taken
-at once."""
+"""Shares of a tile's pairs examined in vain: below the first another stage costs more, above the
+second less, and above the third it is taken at once."""
 CODES = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 """Positive numbers of either type are in the order of their bits, and whole numbers are compared
 much faster."""
@@ -89,7 +89,7 @@ class TorchScanner:
         # mu . nu, which nearly all similarities are near to.
         self.middle = float(frame.x.astype(np.float64) @ frame.y)
         self.stages = frame.stages
-        # It begins with all coordinates, as the lists are empty.
+        # It starts with all coordinates, as the lists are empty.
         self.stage = len(frame.stages) - 1
         self.room = torch.empty(0, device=self.device, dtype=self.dtype)
 
@@ -133,7 +133,7 @@ class TorchScanner:
             matrix[at, :4] = torch.stack(terms, dim=1)
             matrix[at, 4:] = rounded
             measured.append(BlockPrecision.measured(seen, rounded.float(), self.stages))
-        # The host waits for a GPU here alone, however many parts there are.
+        # The host waits for a GPU only here, however many parts there are.
         return matrix, BlockPrecision.joined(measured)
 
     @torch.inference_mode()
@@ -227,7 +227,7 @@ class TorchScanner:
         if lists[1] is not None:
             of_columns = self._codes(real.T, lists[1], other.slack(own, width, stage), len(right))
             places_of_columns = hits_of_columns(codes, of_columns)
-            # Those that reach their row's bar as well are there already.
+            # Pairs that also reach their row's bar are there already.
             is_new = codes.flatten()[places_of_columns] < kth_best[places_of_columns // len(right)]
             places = torch.cat([places, places_of_columns[is_new]])
         row, column = np.divmod(places.cpu().numpy(), len(right))

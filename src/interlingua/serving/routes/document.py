@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of fields beyond their types.
+"""Descriptions of fields in the OpenAPI document beyond their types.
 
 Languages and sentences are the same on every server. The names of the model and of its prompts and
 the number of its dimensions are not: their fields carry a mark in the document that FastAPI makes,

@@ -1,4 +1,4 @@
-"""Changes of the index that is served: ``/index/add`` and ``/index/delete``.
+"""Routes that change the served index: ``/index/add`` and ``/index/delete``.
 
 They exist if the server was started with ``--admin``, which needs a key. Passages are embedded in
 the common queue, and a change is seen by the next search.
@@ -30,7 +30,7 @@ from interlingua.serving.routes.search_routes import MAX_CONDITION, from_index
 from interlingua.serving.service import Service
 
 REQUEST = "passages"
-"""Stands for the file of a passage without an id."""
+"""Placeholder for the file of a passage without an id."""
 ColumnName = Annotated[StrictStr, Field(min_length=1)]
 
 
@@ -67,7 +67,7 @@ def index_router(
     """Return the routes.
 
     Args:
-        service: what embeds passages.
+        service: embeds the passages.
         searcher: the index, which reads the changes.
         documented: replies other than 200, for the OpenAPI document.
     """

@@ -45,7 +45,7 @@ class SimilarityInput(Body):
 
 
 class SimilarityParameters(Body):
-    """How texts are embedded; the languages are an addition."""
+    """Parameters of the embedding; the languages are an addition to the protocol."""
 
     truncate: StrictBool | None = None
     prompt_name: Prompt | None = None

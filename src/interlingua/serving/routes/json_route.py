@@ -1,4 +1,4 @@
-"""JSON in and out by orjson: strict UTF-8, no half characters, and fast for vectors.
+"""Routes with JSON by orjson: strict UTF-8, no lone surrogates, and fast for vectors.
 
 Vectors are written from NumPy's memory, without a Python number for each element. A request of one
 short text costs more in the layers of a web framework than in tokenization. So ``DirectRoutes``
@@ -150,7 +150,7 @@ class DirectRoutes:
         scope["route"] = route
         try:
             response = await handle(Request(scope, receive))
-            # What the service has noted for the log goes to the client too.
+            # The service's notes for the log go to the client too.
             done = scope.get("state", {}).get("log", {})
             if "texts" in done:
                 response.headers["x-truncated-texts"] = str(done.get("truncated", 0))
@@ -210,7 +210,7 @@ def count_values(body: bytes) -> tuple[int, int]:
         if is_cut and start + len(part) < len(body):
             part = part[:-1]
         start += len(part)
-        # Without escapes each quotation mark begins or ends a string.
+        # Without escapes each quotation mark starts or ends a string.
         plain = part.replace(b"\\\\", b"").replace(b'\\"', b"")
         characters = np.frombuffer(plain, dtype=np.uint8)
         marks = characters == ord('"')

@@ -33,7 +33,7 @@ LEAST_LINKS = 40
 """Minimum number of links for estimating the share of right ones; below it, that of the calibration
 is used."""
 DTYPE = "dtype="
-"""Opens the name of a data type in a model's identity."""
+"""Prefix of the data type in a model's identity."""
 NO_FILE = (
     "this server has no calibration; start it with --calibration FILE, which interlingua score"
     " --learn writes"
@@ -48,7 +48,7 @@ class LinkProbabilities:
     values: list[float | None]
     """Probabilities that the pairs are translations, from 0 to 1; None if unknown."""
     prior: float | None = None
-    """Share of right pairs that was expected before the scores were looked at."""
+    """Share of right pairs that is expected before the scores are known."""
     reason: str | None = None
     """Why there are no probabilities."""
 

@@ -1,4 +1,4 @@
-"""Ollama's embeddings protocol: ``/api/embed``, and what its clients ask before.
+"""Ollama's embeddings protocol: ``/api/embed``, and the routes that its clients call before it.
 
 Names of models there end with a tag: ``e5:latest`` is ``e5``.
 """
@@ -45,7 +45,7 @@ def ollama_router(service: Service, documented: dict[int | str, dict[str, Any]])
     """Return the routes.
 
     Args:
-        service: what embeds.
+        service: embeds the texts.
         documented: replies other than 200, for the OpenAPI document.
     """
     router = APIRouter(route_class=StrictRoute, tags=["Ollama"], responses=documented)

@@ -160,7 +160,7 @@ def _refuse_blank_input(texts: list[str]) -> None:
 
 def _inputs(given: Any) -> tuple[list[str], list[list[int]] | None]:
     """Return texts and lists of token ids, whichever was sent; the lists are None for texts."""
-    # The first element tells the form of all, as pydantic has checked; no list is empty.
+    # The first element has the form of all, as pydantic has checked; no list is empty.
     if isinstance(given, str):
         return [given], None
     if isinstance(given[0], str):

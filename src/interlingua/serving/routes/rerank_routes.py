@@ -1,4 +1,4 @@
-"""Texts ordered by their cosine with a question, in the shapes of rerankers.
+"""Reranking routes: texts ordered by their cosine with a question.
 
 Cohere's and Jina's clients send ``documents``, those of text-embeddings-inference ``texts``. A
 cosine of two vectors is no cross-encoder's score; it orders texts of all languages by meaning.
@@ -69,7 +69,7 @@ def rerank_router(service: Service, documented: dict[int | str, dict[str, Any]])
     """Return the routes.
 
     Args:
-        service: what embeds.
+        service: embeds the texts.
         documented: replies other than 200, for the OpenAPI document.
     """
     router = APIRouter(route_class=StrictRoute, tags=["rerank"], responses=documented)

@@ -1,4 +1,4 @@
-"""Questions to an index of passages, ``/search``, and what is in it, ``/index/info``."""
+"""Search in an index of passages, ``/search``, and its description, ``/index/info``."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def from_index(request: Request, read: Callable[[], _Result]) -> _Result:
         read: to call.
 
     Raises:
-        RequestError: the index is damaged, or the request asks for what can't be.
+        RequestError: the index is damaged, or the request is not valid.
     """
     try:
         return await asyncio.to_thread(read)

@@ -1,4 +1,4 @@
-"""Work on two small lists of sentences: ``/mine``, ``/align`` and ``/tokens``."""
+"""Routes on two small lists of sentences: ``/mine``, ``/align`` and ``/tokens``."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ from interlingua.serving.service import Service, refuse_not_finite
 from interlingua.storage.arrays import unit_rows
 
 _CHARACTERS_PER_TOKEN = 8
-"""A text of more than so many for each token of a request is too long, and is not split."""
+"""Maximum characters of a text for each token of a request; a longer text is refused, and is not
+split."""
 MAX_SENTENCE = 50_000
-"""Most characters of a sentence of a text that is split: of longer ones a model reads little."""
+"""Maximum characters of a sentence of split text; a model reads little of longer ones."""
 MAX_TOKEN_TEXT = 4000
-"""Most characters of a sentence to match tokens of."""
+"""Maximum characters of a sentence for matches of tokens."""
 TokenText = Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
 TEXT_OR_SENTENCES = "A plain text, or a list of at least one sentence."
 

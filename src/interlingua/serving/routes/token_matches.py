@@ -1,4 +1,4 @@
-"""Which tokens of two sentences mean the same, by last-layer states: MEXMA (Janeiro et al. 2024).
+"""Matches of tokens of two sentences by last-layer states: MEXMA (Janeiro et al. 2024).
 
 The tokens of a translation are near to each other where states know little of languages.
 """
@@ -73,11 +73,12 @@ def tokenized_pair(
         )
         (ids,) = tokenized.sequences
         truncated += tokenized.truncated
-        # The tokenizer knows where tokens stand; the ids are cut at the model's limit, it is not.
+        # The tokenizer knows the positions of tokens; the ids are cut at the model's limit, it is
+        # not.
         vocabulary = model.encoder.vocabulary
         text = vocabulary.as_read(text, language=language)
         offsets = vocabulary.tokenizer.encode(text).offsets[: len(ids)]
-        # A text without tokens has an unknown one in their place, which stands for no part of it.
+        # A text without tokens has an unknown one in their place, which represents no part of it.
         is_text = [bool(offsets) and token not in special for token in ids]
         spans = [place for place, kept in zip(offsets, is_text, strict=bool(offsets)) if kept]
         found.tokenized.sequences.append(ids)
@@ -98,7 +99,7 @@ def token_cosines(model: ServedModel, pair: SentencePair) -> Float[Tensor, "s t"
     batch = TokenBatch.from_lists(pair.tokenized.sequences, ("", "")).to(encoder.device)
     backbone = encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])
     states = backbone(batch.input_ids, batch.cu_seqlens)
-    # Both sentences stand one after the other; each without its special tokens.
+    # Both sentences are concatenated, each without its special tokens.
     directions = F.normalize(states.float(), dim=1).cpu()
     source, target = torch.split(directions, [len(kept) for kept in pair.is_text])
     source_is_text, target_is_text = (torch.tensor(kept) for kept in pair.is_text)

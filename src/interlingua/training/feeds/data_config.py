@@ -91,7 +91,7 @@ class MonolingualConfig(CheckedSettings):
     """Evaluation folders; a sentence of theirs is left out, as ``interlingua prepare`` does with
     pairs."""
     seed: int = 0
-    """Of the draw."""
+    """Seed of the draw."""
     max_tokens: Annotated[int, Between(1, 2**31)] = 128
     """Longer sentences are cut to this many tokens."""
 
@@ -104,7 +104,7 @@ class FormsConfig(CheckedSettings):
     """[data.forms]: a share of all texts in other forms; targets are those of the texts."""
 
     share: Annotated[float, Between(1e-6, 1)] = 0.1
-    """Of the texts that the encoder reads; others in each step."""
+    """Share of the texts that the encoder reads; others in each step."""
     names: tuple[str, ...] = ()
     """Forms to draw from: capitals, lower_case, decomposed, points, soft_hyphens, typos,
     no_punctuation; default: all."""

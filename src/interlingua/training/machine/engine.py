@@ -53,7 +53,7 @@ from interlingua.training.machine.memory import use_expandable_segments
 
 T = TypeVar("T")
 TIMEOUT = datetime.timedelta(hours=6)
-"""How long processes wait for one another before they give up. All wait while the main process
+"""Time that processes wait for one another before they give up. All wait while the main process
 evaluates, with FSDP on its CPU, which may take hours: Fabric's half an hour would end such a run.
 Longer still, and processes that wait for one that died would hold their GPUs."""
 AGREE_EVERY_STEPS = 8

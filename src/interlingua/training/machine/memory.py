@@ -16,12 +16,13 @@ from typing import Any
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
 M_MMAP_MAX = -4
-"""Of malloc.h."""
+"""Numbers of malloc.h."""
 USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 32 << 20, M_TRIM_THRESHOLD: 64 << 20}
-"""Where glibc's thresholds come to rest by themselves once large blocks are freed; one that was set
-rests for good."""
+"""Final value of glibc's thresholds once large blocks are freed; one that was set rests for
+good."""
 TORCH_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
-"""Where a user configures torch's allocator; the second is the newer name of the first."""
+"""Variables by which a user configures torch's allocator; the second is the newer name of the
+first."""
 
 
 def use_expandable_segments() -> None:

@@ -21,7 +21,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.methods.teachers.teacher_bank import TeacherBank
 
 _SENTENCES = 8192
-"""Of the bank, that the map is estimated on."""
+"""Number of the bank's sentences that the map is estimated on."""
 TOGETHER = 64
 """Sentences that are embedded at once."""
 RIDGE = 1e-3

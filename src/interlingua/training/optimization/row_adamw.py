@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 1024
 _MOST_ROWS = 1 / 8
 """Share of a table beyond which it is faster to go through all of it in order."""
 MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-"""As torch's AdamW calls them; the last with amsgrad only."""
+"""Names of the moments in torch's AdamW; the last only with amsgrad."""
 ParameterGroup = dict[str, Any]
 
 

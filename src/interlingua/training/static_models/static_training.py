@@ -39,7 +39,7 @@ RECIPE: dict[str, Any] = {
         "greater_is_better": True,
     },
 }
-"""What ``static_run_config`` does not leave to the defaults of a run."""
+"""Settings that ``static_run_config`` does not leave to the defaults of a run."""
 
 
 class WithPrompt:

@@ -138,7 +138,7 @@ class ZeroShotTask(ClassificationTask):
         return means
 
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
-        """See ``ClassificationTask.embed_language``.
+        """Embed the texts of one language.
 
         A language that is not learned from needs only the test set.
         """

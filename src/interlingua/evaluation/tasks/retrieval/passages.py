@@ -1,4 +1,4 @@
-"""Base class of tasks with questions and passages: passages on disk, judgments, search."""
+"""The base class of tasks with passages and questions: files on disk, judgments, exact search."""
 
 from __future__ import annotations
 

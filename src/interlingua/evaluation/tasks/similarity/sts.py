@@ -119,7 +119,7 @@ class STSBenchmark(SimilarityTask):
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
-        """See ``SimilarityTask.read``.
+        """Read the pairs of each set.
 
         The two files of a pair must have one column of judgments.
         """
