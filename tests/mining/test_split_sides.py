@@ -139,5 +139,5 @@ def test_documents_are_read_and_split(tmp_path, caplog, name, content, sentences
     path.write_text(content, encoding="utf-8")
     assert lines_of(TextFile(path, "deu_Latn", split=True), tmp_path) == sentences
     assert read_document_sentences(path, split_as="deu_Latn") == sentences
-    # What a document leaves out is said, here one fuzzy message.
+    # A warning counts what a document leaves out, here one fuzzy message.
     assert ("fuzzy" in caplog.text) == (name == "de.po")
