@@ -40,7 +40,12 @@ from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, i
 from interlingua.corpus.documents.reading import read_document_as_sentences
 from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
 from interlingua.corpus.formats.monolingual import find_language, language_of
-from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.corpus.formats.sentence_table import (
+    ColumnChoice,
+    is_table,
+    read_column,
+    refuse_column,
+)
 from interlingua.corpus.segments.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
@@ -93,7 +98,7 @@ def read_document_sentences(
     path: PathLike,
     *,
     split_as: str | None = None,
-    column: str | None = None,
+    column: ColumnChoice = None,
     language: str | None = None,
 ) -> list[str]:
     """Read the sentences of a document: lines, a table's column, or the text that is split.
@@ -454,7 +459,7 @@ class Aligner:
         source_language: str | None = None,
         target_language: str | None = None,
         split: bool = False,
-        columns: tuple[str | None, str | None] = (None, None),
+        columns: tuple[ColumnChoice, ColumnChoice] = (None, None),
     ) -> None:
         self.columns = columns
         self.encode = encode

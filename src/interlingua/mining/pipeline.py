@@ -30,7 +30,12 @@ from interlingua.config.languages import resolve_language
 from interlingua.corpus.documents.kinds import is_document
 from interlingua.corpus.documents.reading import read_document_as_sentences
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.corpus.formats.sentence_table import (
+    ColumnChoice,
+    is_table,
+    read_column,
+    refuse_column,
+)
 from interlingua.corpus.segments.sentence_splitting import (
     paragraphs,
     split_paragraph,
@@ -142,7 +147,7 @@ class TextFile(NamedTuple):
     held_out: Sequence[Line] = ()
     parts: Sequence[PathLike] = ()
     bad: BadLines | None = None
-    column: str | None = None
+    column: ColumnChoice = None
     split: bool = False
     in_memory: bool = False
 

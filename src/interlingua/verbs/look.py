@@ -275,7 +275,7 @@ def _has_two_languages(folders: Sequence[str], texts: Sequence[FileLook]) -> boo
         counts = Counter(filter(None, map(_language_of, texts)))
         both = counts.most_common(2)
         return len(both) == 2 and sum(count for _, count in both) >= _MOST * len(texts)
-    found = set()
+    found: set[str] = set()
     for folder in folders:
         inside = [one for one in texts if Path(one.path).is_relative_to(folder)]
         counts = Counter(filter(None, map(_language_of, inside)))

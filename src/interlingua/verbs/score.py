@@ -40,6 +40,7 @@ from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     ModelOptions,
     PairOptions,
+    SheetOptions,
     as_path,
     as_text,
     join_names,
@@ -111,7 +112,7 @@ class ScoredStream:
 
 
 @dataclass(frozen=True)
-class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
+class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, PairCut):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
@@ -140,14 +141,6 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     )
     target_column: str | None = option(
         None, "Column of the targets; both are named or neither.", group=INPUT
-    )
-    sheet: str | None = option(
-        None, "Sheet of .xlsx, by its name or its number from 1; the first by default.", group=INPUT
-    )
-    header_row: Annotated[int, AtLeast(1)] | None = option(
-        None,
-        "Row of .tsv, .csv or .xlsx with the names of the columns, from 1; found by default.",
-        group=INPUT,
     )
     # How a pair is scored.
     k: defaults.NeighborCount = option(

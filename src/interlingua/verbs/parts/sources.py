@@ -155,7 +155,7 @@ def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
     """Return the side called ``source`` or ``target``."""
     texts = getattr(options, name)
     code = getattr(options, f"{name}_language")
-    column = getattr(options, f"{name}_column")
+    column = options.column_choice(getattr(options, f"{name}_column"))
     vectors = getattr(options, f"{name}_vectors")
     if not isinstance(texts, str | os.PathLike):
         if column or vectors or options.documents is not None or options.split:
