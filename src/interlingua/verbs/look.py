@@ -1,4 +1,4 @@
-"""``interlingua.look`` and ``interlingua look``: what is in files, before any work."""
+"""``interlingua.look`` and ``interlingua look``: the contents of files, before any work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Looks(RowList["FileLook"]):
 
     columns_if_empty: ClassVar[Sequence[str]] = ("path", "kind", "units")
     next_commands: tuple[str, ...] = ()
-    """Commands to go on with that take several of the files."""
+    """Next commands that take several of the files."""
 
     def records(self) -> list[dict[str, Any]]:
         """Return the reports as they are in JSON, a dictionary for each file."""
@@ -87,15 +87,15 @@ class LookOptions(PairOptions, LineOptions):
 
 
 def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
-    """Report what is in files: format, languages, counts, faults, and the command to go on with.
+    """Report the contents of files: format, languages, counts, faults, and the next command.
 
     No model is needed. Each file is read once, in bounded memory; languages and character sets are
     judged by a sample of the whole file. A file that can't be read is reported with its reason, and
     the others are still looked at.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         A report for each file.
@@ -152,7 +152,7 @@ def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
 def _paths(options: LookOptions) -> Iterator[str]:
     """Yield the files of all names, each once.
 
-    Patterns and folders stand for their files, and a Moses pair is one.
+    Patterns and folders are replaced by their files, and a Moses pair is one.
 
     Raises:
         ConfigError: there is none.
@@ -174,7 +174,7 @@ def _paths(options: LookOptions) -> Iterator[str]:
 
 
 def _expanded(name: str) -> list[str]:
-    """Return the files of a pattern or a folder; any other name alone."""
+    """Return the files of a pattern or a folder; any other name as it is."""
     from interlingua.storage.remote import WILD, expand_pattern
 
     if os.path.isdir(name):
@@ -240,7 +240,7 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
         return
     languages = {one.sides[0].language or one.sides[0].found_language for one in texts}
     names = _named_files(options)
-    # Names of files in a folder may tell no language, of which the texts tell some.
+    # The names of files in a folder may contain no language that their texts show.
     if all(map(os.path.isdir, names)) and len(names) <= 2 and len(languages - {""}) == 2:
         yield f"interlingua documents {shlex.join(names)} -o memory.tmx"
         return
@@ -259,7 +259,7 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
 
 
 def look_table(found: FileLook) -> Table:
-    """Return the table of a file: what is in it, its faults below."""
+    """Return the table of a file: its contents, with its faults below."""
     from interlingua.corpus.inspection.rows import look_rows
     from interlingua.report.tables import Table
 
