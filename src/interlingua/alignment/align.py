@@ -37,11 +37,11 @@ from interlingua.alignment.sentence_alignment import (
     sides_of,
 )
 from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, is_document
-from interlingua.corpus.documents.reading import read_document
+from interlingua.corpus.documents.reading import read_document_as_sentences
 from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
 from interlingua.corpus.formats.monolingual import find_language, language_of
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
-from interlingua.corpus.segments.sentence_splitting import split_paragraph, split_text
+from interlingua.corpus.segments.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
@@ -114,8 +114,7 @@ def read_document_sentences(
     if split_as is None and stem_and_suffix(path)[1] in (*OFFICE_SUFFIXES, *HTML_SUFFIXES):
         raise DataError("a document of paragraphs; split it into sentences: --split", path=path)
     if split_as is not None and is_document(path):
-        units = read_document(path, split_as or None).units
-        return [sentence for unit in units for sentence in split_paragraph(unit.text, split_as)]
+        return read_document_as_sentences(path, split_as)
     if is_table(path):
         sentences = list(read_column(path, column=column, language=language))
     else:

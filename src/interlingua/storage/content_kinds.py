@@ -72,7 +72,9 @@ ZIPPED = (
     (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)"),
 )
 """Marks of zip archives near their beginning."""
-HTML = ContentKind("HTML", "take its text out, e.g. pandoc -t plain")
+HTML = ContentKind(
+    "HTML", "take its text out, e.g. pandoc -t plain; mine and align read it with --split"
+)
 _MARKDOWN = ContentKind("Markdown", "take its text out, e.g. pandoc -t plain")
 JSON = ContentKind(
     "JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read"
@@ -88,13 +90,16 @@ MARKUP = (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
         ContentKind(
             "Qt Linguist's XML",
-            "call it .ts where pairs are read, or convert it: lconvert -i in.ts -o out.po",
+            "score and prepare read its pairs, if it is called .ts; or convert it: lconvert -i"
+            " in.ts -o out.po",
         ),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
         ContentKind(
-            "XLIFF", "call it .xliff where pairs are read, or convert it: xliff2po in.xliff out.po"
+            "XLIFF",
+            "score and prepare read its pairs, and mine and align with --split one side, if it is"
+            " called .xliff; or convert it: xliff2po in.xliff out.po",
         ),
     ),
     (
@@ -120,7 +125,11 @@ MARKUP = (
     ),
     (
         re.compile(rb'(#[^\n]*\n|\s)*msgid\s+"[^\n]*\n("[^\n]*\n)*msgstr\s'),
-        ContentKind("a gettext catalogue", "call it .po where pairs are read"),
+        ContentKind(
+            "a gettext catalogue",
+            "score and prepare read its pairs, and mine and align with --split one side, if it is"
+            " called .po",
+        ),
     ),
 )
 """Beginnings of text in a special format."""

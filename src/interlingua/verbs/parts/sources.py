@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from interlingua.config.registry import check_choice
+from interlingua.corpus.documents.kinds import is_document
 from interlingua.corpus.formats.monolingual import language_of
 from interlingua.encoder.backends.function import FunctionEncoder
 from interlingua.encoder.backends.load import encode_and_identity
@@ -170,6 +171,8 @@ def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
     layout: Any = options.layout
     if layout == "auto" and options.documents is not None:
         layout = "documents"
+    elif layout == "auto" and options.split and is_document(parts[0]):
+        layout = "lines"
     elif layout == "auto":
         layout = guess_layout(parts[0])
     vector_files = []
