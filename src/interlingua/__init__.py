@@ -73,7 +73,7 @@ _HOMES = {
     "load": "interlingua.encoder.encoder",
     "split": "interlingua.corpus.segments.sentence_splitting",
 }
-"""Modules of what is not a verb; a verb has one of its own name in ``interlingua.verbs``."""
+"""Modules of the names that are not verbs. The module of a verb is in ``interlingua.verbs``."""
 
 
 def __getattr__(name: str) -> Any:

@@ -30,7 +30,7 @@ class InterlinguaError(Exception):
     """
 
     vectors_not_finite: bool = False
-    """Whether an encoder gave NaN or infinity, so that its training can say so in its own words."""
+    """True if an encoder gave NaN or infinity, so that training can raise an error of its own."""
 
 
 class ConfigError(InterlinguaError, ValueError):
@@ -43,7 +43,7 @@ class DataError(InterlinguaError, ValueError):
     Args:
         message: what is wrong and what to do.
         path: the file it was found in.
-        line: the 1-based line, where there is one.
+        line: the 1-based line, if known.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class DataError(InterlinguaError, ValueError):
 
 def count_of(number: int, plural: str) -> str:
     """Return a number with its noun: ``1 column``, ``2,000 columns``, ``1 entry``."""
-    # Nouns are regular: messages are in English alone, and their nouns are those of this library.
+    # Nouns are regular: messages are in English, and only this library's nouns occur.
     if number != 1:
         return f"{number:,} {plural}"
     if plural.endswith("ies"):

@@ -79,7 +79,7 @@ _LINK = re.compile(
 
 
 class DocumentPair(NamedTuple):
-    """Two files of one sentence per line, and what belongs to them.
+    """Two files of one sentence per line, with their languages, vectors and output.
 
     Attributes:
         source: path of the one.
@@ -217,7 +217,7 @@ def list_document_pairs(
 
 
 def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
-    """Refuse a bitext format with languages if no languages are known, before the work begins.
+    """Refuse a bitext format with languages if no languages are known, before the work starts.
 
     Args:
         path: of the bitext, if there is to be one.
@@ -534,7 +534,7 @@ class Aligner:
         The score of a pair is 1 - cost: 1 for equal vectors, about 0 for unrelated ones.
 
         Args:
-            documents: what to align.
+            documents: to align.
             stdout: for links without an output.
             lenient: record in the report which documents can't be aligned and why, and continue.
             journal: of finished documents; their links are read and not made.
@@ -581,7 +581,7 @@ class Aligner:
     def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
         """Read the sentences of the source (0) or the target (1)."""
         language = languages[side]
-        # An empty language splits as well, by what holds for all.
+        # An empty language uses the rules that all languages share.
         split_as = None
         if self.split:
             split_as = language
@@ -625,7 +625,7 @@ class Aligner:
             gold: those that are right, where they are known.
             source: sentences.
             target: sentences.
-            name: what a warning calls the documents.
+            name: of the documents in a warning.
         """
         self.report.documents += 1
         self._warn_of_unrelated(links, name)
@@ -634,7 +634,7 @@ class Aligner:
             source=len(source) - len(_filled_lines(source)),
             target=len(target) - len(_filled_lines(target)),
         )
-        # Each of them is a link with an empty side, but none is a sentence that was left alone.
+        # Each is a link with an empty side, but none is an unaligned sentence.
         shapes -= Counter({(1, 0): blank["source"], (0, 1): blank["target"]})
         self.report.shapes += shapes
         self.report.blank += blank
@@ -643,7 +643,7 @@ class Aligner:
 
     def _warn_of_unrelated(self, links: Sequence[Link], name: str) -> None:
         """Note documents with links that score as those of unrelated texts do."""
-        # Without a link there is no score; then every sentence was left alone, which says the same.
+        # Without a link there is no score. Then every sentence is unaligned.
         scores = [1 - link.cost for link in links if link.source and link.target]
         if 0 < len(scores) < FEWEST_LINKS:
             return
@@ -814,8 +814,8 @@ def with_blank_lines(
     for link in links:
         source = tuple(filled[0][number] for number in link.source)
         target = tuple(filled[1][number] for number in link.target)
-        # A blank line between two sentences of one link comes before the link. An empty side has
-        # no last line, and nothing stands before line 0.
+        # A blank line between two sentences of one link comes before the link. An empty side has no
+        # last line, and no line precedes line 0.
         leave_alone(max(source, default=0), max(target, default=0))
         found.append(Link(source, target, link.cost))
     leave_alone(*lengths)
@@ -830,7 +830,7 @@ def check_alignment(
     texts: PathLike | None = None,
     split: bool = False,
 ) -> None:
-    """Check what ``align_documents`` reads and writes, before a model is loaded.
+    """Check the inputs and outputs of ``align_documents`` before a model is loaded.
 
     Args:
         documents: to be aligned.
@@ -877,7 +877,7 @@ def align_documents(
         texts: file for the linked sentences.
         model: identity of the model and its settings.
         stdout: for links without an output.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
 
     Raises:
         DataError: one of two documents can't be aligned; those of a list are in the report.
@@ -905,7 +905,7 @@ def align_documents(
                 texts,
                 languages=pair_languages(first.source, first.target, aligner.languages),
             )
-        # With documents that failed the journal stays, for a run that does these alone.
+        # If documents failed, the journal is kept for a run of only these.
         if journal is not None and not aligner.report.failed:
             journal.path.unlink(missing_ok=True)
     return aligner.report
@@ -918,7 +918,7 @@ class AlignJournal:
 
     Args:
         path: of the journal, which goes when all documents are done.
-        settings: what decides the links, together with the documents.
+        settings: determine the links, together with the documents.
 
     Raises:
         ConfigError: a file of that name exists and is not such a journal.
@@ -936,7 +936,7 @@ class AlignJournal:
 
     def has(self, pair: DocumentPair) -> bool:
         """Return whether these documents were aligned and are unchanged, as are their links."""
-        # The digest of three files comes last, as it is what takes time.
+        # The digest of three files comes last, because it takes the most time.
         return (
             bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
         )

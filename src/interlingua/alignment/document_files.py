@@ -1,10 +1,10 @@
-"""The documents of two languages: which files they are, what language each is in, and their text.
+"""The documents of two languages: their files, languages and texts.
 
 The files of both sides come from two folders, two lists, or one folder with the languages in names
 (``guide.de.md`` and ``guide.fr.md``, ``de/guide.md`` and ``fr/guide.md``). Each file is read once
-by ``corpus.documents``. The language of a document is the one that is given, declared in the file,
-in its name, or identified from its text, in this order. Each side keeps the documents of one
-language; every other file is left out with its reason.
+by ``corpus.documents``. The language of a document is, in this order, the one from the options, the
+one that the file declares, the one in its name, or the one identified from its text. Each side
+keeps the documents of one language; every other file is left out with its reason.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def find_named_languages(name: str) -> list[str]:
 
 
 def _languages_of_part(part: str) -> list[str]:
-    """Return the languages that the name of a file or folder begins or ends with."""
+    """Return the languages at the start or end of the name of a file or folder."""
     whole = find_in_name(part)
     if whole:
         return [str(whole)]
@@ -193,7 +193,7 @@ def read_documents(
 
     Args:
         files: see ``list_sides``.
-        languages: of source and target as given, resolved codes or None.
+        languages: of source and target from the options, resolved codes or None.
         path: of the file to write.
         progress: counts the files.
 
@@ -229,8 +229,8 @@ def as_stored(
 
     Args:
         file: of the document.
-        document: what was read.
-        languages: of source and target as given, or None.
+        document: its content.
+        languages: of source and target from the options, or None.
     """
     if not document.units:
         raise DataError("no text was found in it", path=file.path)
@@ -354,7 +354,7 @@ def _place_of(
     """Return the side of a document, -1 if it is in another language."""
     fits = [_is_same(language, code) for code in codes]
     if side >= 0:
-        # A given language is believed; short texts are hard to identify. The other side's
+        # The user's language is trusted, because short texts are hard to identify. The other side's
         # language is a misplaced file.
         is_other = fits[1 - side] and not fits[side]
         is_wrong = bool(language) and not fits[side] and not given[side]
@@ -366,7 +366,7 @@ def _place_of(
 
 
 def _code_of_side(facts: Sequence[tuple[str, str, int]], side: int, given: str | None) -> str:
-    """Return the language of a side: as given, or that of most documents."""
+    """Return the language of a side: the user's, or that of most documents."""
     if given:
         return given
     name = ("source", "target")[side]
@@ -381,7 +381,7 @@ def _code_of_side(facts: Sequence[tuple[str, str, int]], side: int, given: str |
 def _codes_of_folder(counts: Counter[str], given: tuple[str | None, str | None]) -> tuple[str, str]:
     """Return the two languages of one folder.
 
-    Source is the one that is given, or the first in the order of codes.
+    The source is the language from the options, or the first in the order of codes.
     """
     found = sorted(code for code in counts if code)
     source, target = given

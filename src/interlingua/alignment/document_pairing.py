@@ -17,10 +17,9 @@ from it (``pair_by_names``). Other documents are paired by vectors (``pair_by_ve
    .. math:: m(x, y) = s(x, y) - \frac{1}{2k} \sum_{y'} s(x, y') - \frac{1}{2k} \sum_{x'} s(x', y)
 
    over the k best other candidates. Pairs are accepted by descending margin, each document once.
-4. The threshold is from the data. Documents are made that have no partner, by removing some of
-   the documents of accepted pairs, and all are paired again: what the others are paired with now is
-   wrong. Their margins tell how many wrong pairs to expect above a threshold
-   (``choose_threshold``).
+4. The threshold is from the data. Some documents of accepted pairs are removed, so that their
+   partners have none, and all documents are paired again: the new pairs of these partners are
+   wrong. Their margins estimate the number of wrong pairs above a threshold (``choose_threshold``).
 
 Memory holds the document vectors, a few numbers per sentence, and the sentences of one document
 and its candidates; sentence vectors are mapped.
@@ -109,8 +108,8 @@ class PairedDocuments(NamedTuple):
         threshold: margin from which pairs of texts are accepted.
         sources: source documents without a partner.
         targets: target documents without a partner.
-        doubtful: pairs that were given or named, but score as wrong pairs do. With ``auto``
-            those of names are not in ``pairs``.
+        doubtful: pairs from the user's list or from names that score like wrong pairs. With
+            ``auto`` those of names are not in ``pairs``.
     """
 
     pairs: list[DocumentPairing]
@@ -146,7 +145,7 @@ def _name_keys(side: DocumentSide) -> list[str]:
 
 
 class SentenceFacts(NamedTuple):
-    """What the scores need of the sentences of a side.
+    """Properties of a side's sentences from which the scores are computed.
 
     Attributes:
         side: the documents.
@@ -525,7 +524,7 @@ def _made_wrong(
 
 
 class PairsByTexts(NamedTuple):
-    """What vectors say of the candidates.
+    """Evidence of the vectors on the candidates.
 
     Attributes:
         values: margin of each candidate.
@@ -541,7 +540,7 @@ class PairsByTexts(NamedTuple):
 def _pair_by_texts(
     found: ScoredCandidates, sizes: tuple[int, int], threshold: float | None
 ) -> PairsByTexts:
-    """Compute the margins of candidates, and the threshold if none is given."""
+    """Compute the margins of candidates, and the threshold if it is None."""
     values = margins(found, np.zeros(len(found.scores), bool))
     accepted = match_documents(found, values, sizes)
     null, _ = null_margins(found, accepted, sizes)
@@ -609,9 +608,9 @@ def pair_documents(
     Args:
         sides: source and target.
         vectors: of their distinct sentences.
-        match: ``names`` pairs by names alone, ``texts`` by vectors alone, ``auto`` by names, and
-            the documents that are left by vectors. With ``auto`` a pair of names that scores as
-            wrong pairs do is paired by vectors, too.
+        match: ``names`` pairs only by names, ``texts`` only by vectors, ``auto`` by names, and the
+            remaining documents by vectors. With ``auto`` a pair of names that scores like wrong
+            pairs is paired by vectors, too.
         given: pairs that are known; nothing else is paired.
         threshold: least margin of pairs by vectors; default: from the data.
         device: of the search.

@@ -33,7 +33,7 @@ _WHOLE_KINDS = frozenset(("heading", "code"))
 
 
 class DocumentEntry(NamedTuple):
-    """What is known of a document besides its text.
+    """Metadata of a document.
 
     Attributes:
         path: of its file.

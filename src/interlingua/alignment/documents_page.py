@@ -24,7 +24,7 @@ def write_documents_page(path: PathLike, report: MemoryReport, output: PathLike)
 
     Args:
         path: the .html file.
-        report: what came of all documents.
+        report: outcomes of all documents.
         output: the file of linked texts.
     """
     name = Path(output).name

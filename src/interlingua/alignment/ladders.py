@@ -2,8 +2,8 @@
 
 A rung is a line with two numbers of sentences, from 0, and optionally a score: ``12 TAB 13 TAB
 0.5``. Two rungs in a row, (i, j) and (i', j'), link the source sentences i to i' - 1 with the
-target sentences j to j' - 1. If one of these runs is empty, each sentence of the other is left
-alone. The first rung is 0 0, and the last one has the numbers of sentences of both documents.
+target sentences j to j' - 1. If one of these runs is empty, each sentence of the other is
+unaligned. The first rung is 0 0, and the last one has the numbers of sentences of both documents.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _check_rung(
                 line=number,
             )
         return
-    # A rung may repeat one of the two numbers: sentences of the other side are then left alone.
+    # A rung may repeat one of the two numbers: sentences of the other side are then unaligned.
     before = earlier[-1]
     if source < before[0] or target < before[1] or rung == before:
         raise DataError(

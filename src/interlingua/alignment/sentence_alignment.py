@@ -1,8 +1,8 @@
 r"""Sentence alignment of two documents from vectors, in time and memory linear in their lengths.
 
 Vecalign (Thompson & Koehn, EMNLP 2019). A link joins a block x of p sentences of the source to a
-block y of q of the target, p + q bounded, or leaves one sentence alone. The cheapest chain of links
-from the beginnings to the ends of both documents is looked for, by the cost
+block y of q of the target, p + q bounded, or leaves one sentence unaligned. The algorithm finds the
+cheapest chain of links from the starts to the ends of both documents, by the cost
 
 .. math:: c(x, y) = \frac{2\, p\, q\, (1 - \cos(x, y))}
                    {\frac{1}{S} \sum_s (1 - \cos(x, y_s)) + \frac{1}{S} \sum_s (1 - \cos(x_s, y))}
@@ -56,7 +56,7 @@ anything."""
 KnownBlocks = Bool[ndarray, "k n"]
 """``known[p - 1, i]``: whether the block of p sentences that ends with sentence i is embedded."""
 SentenceKinds = Bool[ndarray, " n"]
-"""Whether each sentence is a heading. A link has headings on both sides, or on neither."""
+"""True for each sentence that is a heading. A link has headings on both sides, or on neither."""
 LinkShape = tuple[int, int]
 """Sentences of the source and of the target in a link."""
 
@@ -72,8 +72,7 @@ class AlignConfig(CheckedSettings):
     max_sentences: defaults.MaxSentences = defaults.MAX_SENTENCES
     """Sentences in a link at most, both sides together; at least 2."""
     skip_quantile: defaults.SkipQuantile = defaults.SKIP_QUANTILE
-    """Leaving a sentence alone costs this quantile (0 to 1) of the costs of random pairs of
-    sentences."""
+    """Cost of an unaligned sentence: a quantile (0 to 1) of the costs of random sentence pairs."""
     band: defaults.BandWidth = defaults.BAND
     """Sentences on either side of the coarse path in which the fine one is looked for."""
     full_size: Annotated[int, AtLeast(1)] = 300
@@ -84,9 +83,9 @@ class AlignConfig(CheckedSettings):
     seed: int = 0
     """Seed of their draw."""
     clear: Annotated[float, Between(0, 1)] = 0.85
-    """A link is clear if it costs at most this share of what a neighboring sentence would cost."""
+    """A link is clear if it costs at most this share of the cost of a neighboring sentence."""
     border: Annotated[float, Between(0, 100)] = 1.0
-    """Weight of what a block costs more than without its first or last sentence; 0 = the paper."""
+    """Weight of a block's extra cost for its first or last sentence; 0 = the paper."""
 
     @property
     def shapes(self) -> tuple[LinkShape, ...]:
@@ -102,7 +101,7 @@ class AlignConfig(CheckedSettings):
 class Link(NamedTuple):
     """Sentences that are translations of each other.
 
-    One side is empty where a sentence is left alone.
+    One side is empty if a sentence is unaligned.
 
     Attributes:
         source: their numbers, from 0.
@@ -121,7 +120,7 @@ class Alignment(NamedTuple):
 
     Attributes:
         links: every sentence is in one.
-        total: cost of the chain, with the weights of sizes and of sentences left alone.
+        total: cost of the chain, with the weights of sizes and of unaligned sentences.
         nodes: pairs of places in both documents that were visited, at all resolutions.
     """
 
@@ -245,8 +244,8 @@ def halve(blocks: BlockVectors) -> BlockVectors:
     # The mean of a single vector is itself, and nothing would be left of it.
     if half.shape[1] > 1:
         half -= half.mean(axis=1, keepdims=True)
-    # Not ``normalize_rows``: what rounding leaves of a vector equal to the mean is above its bound,
-    # and has no direction to be kept.
+    # Not ``normalize_rows``: after rounding, a vector equal to the mean is above its bound, and has
+    # no direction to be kept.
     lengths = np.linalg.norm(half, axis=2, keepdims=True)
     return np.asarray(half / np.maximum(lengths, 1e-6), dtype=np.float32)
 
@@ -355,7 +354,7 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Sear
 
 
 def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
-    """Return the positions where links begin and end.
+    """Return the positions at which links start and end.
 
     The links between two joining links carry little information, so a line connects the two.
     """
@@ -390,7 +389,7 @@ def find_best_path(
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
-    # All shapes of a link, those that leave a sentence alone last.
+    # All shapes of a link; those with an unaligned sentence come last.
     steps = np.array([*shapes, (1, 0), (0, 1)])
     ahead = int(steps.sum(axis=1).max())
     # ``best[ahead + a, 1 + t]``: the cost of the cheapest chain to place t of diagonal a. One row
@@ -409,7 +408,7 @@ def find_best_path(
             # that diagonal are moved against those of this one.
             before = a - steps.sum(axis=1)
             moved = band.first[a] - steps[:, 1] - band.first[np.maximum(before, 0)]
-            # What lies outside of the band is one of the columns of nowhere.
+            # Positions outside of the band are mapped to the dummy columns.
             columns = np.clip(places + moved[:, None], -1, band.width) + 1
             reached = best[np.maximum(before + ahead, 0)[:, None], columns] + price[a - start]
             # Of equal costs the first shape is taken, the simplest one.
@@ -431,14 +430,14 @@ def _prices(
 ) -> Float64[ndarray, "a t w"]:
     """Compute the cost of the last link of every shape, for the positions of some diagonals.
 
-    It is infinite if such a link would begin outside a document.
+    It is infinite if such a link would start outside a document.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
     y = band.first[diagonals.start : diagonals.stop, None] + np.arange(band.width)
     x = np.array(diagonals)[:, None] - y
     is_inside = (x >= 0) & (x <= n) & (y >= 0) & (y <= m)
-    # The last two shapes leave a sentence alone.
+    # The last two shapes have an unaligned sentence.
     prices = np.full((len(diagonals), len(shapes) + 2, band.width), np.inf)
     prices[:, -2][is_inside & (x > 0)] = skip
     prices[:, -1][is_inside & (y > 0)] = skip
@@ -446,7 +445,7 @@ def _prices(
     if not is_linked.any():
         return prices
     # The rectangle of sentences around these places: one product of matrices holds the cosines of
-    # all of them. It begins one sentence earlier, for the costs of blocks without their last
+    # all of them. It starts one sentence earlier, for the costs of blocks without their last
     # sentence. Place x lies behind sentence x - 1.
     lowest = (max(x[is_linked].min() - 1, 1), max(y[is_linked].min() - 1, 1))
     left = slice(lowest[0] - 1, x[is_linked].max())
@@ -466,7 +465,7 @@ def link_costs(
     places: tuple[slice, slice],
     border: float,
 ) -> list[Float32[ndarray, "a b"]]:
-    """Compute what links of every shape cost in the search, by the last sentences of their blocks.
+    """Compute the costs of links of every shape, by the last sentences of their blocks.
 
     This is p q (c + border max(0, c - c')). c' is the least cost of the link without the first or
     the last sentence of a block: a sentence that has no translation there makes its block cost more
@@ -539,11 +538,11 @@ def doubtful_blocks(
 ) -> tuple[Bool[ndarray, " n"], Bool[ndarray, " m"]]:
     """Find the blocks of some size that may be needed for better links than these.
 
-    A sentence left alone is in doubt. So is the block of a link on the side where a sentence next
+    An unaligned sentence is in doubt. So is the block of a link on the side where a sentence next
     to it costs nearly as little with the link's other block, and a block of several sentences next
     to a link that joins several. A block is needed if it contains a sentence in doubt and otherwise
-    sentences of links next to doubtful ones. A block within a longer run of sentences left alone is
-    not needed, as the other side has nothing to link it with.
+    sentences of links next to doubtful ones. A block within a longer run of unaligned sentences is
+    not needed, because the other side has nothing to link it with.
 
     Args:
         links: found with the blocks that are known.
@@ -600,7 +599,7 @@ def _in_doubt(
 ) -> Bool[ndarray, " l"]:
     """Find the links that have doubtful sentences on one side."""
     joining = np.array([bool(link.source and link.target) for link in links])
-    # Sentences left alone; of links with sentences on both sides it is found below.
+    # Unaligned sentences; links with sentences on both sides follow below.
     flags = np.array([bool((link.source, link.target)[side]) for link in links])
     if not joining.any():
         return flags
@@ -652,11 +651,11 @@ class LinkCounts:
     """Counts of found links, gold links and right ones; counts of several documents add up.
 
     A link is strictly right if it is among the gold links. It is right in the lax sense also if one
-    of its source sentences and one of its target sentences are in one gold link. Gold links that
-    leave a sentence alone are looked for by precision and not by recall.
+    of its source sentences and one of its target sentences are in one gold link. Gold links with an
+    unaligned sentence count for precision and not for recall.
 
     Attributes:
-        links: found, each once, sentences left alone too.
+        links: found, each once, including unaligned sentences.
         strict: of these, right.
         lax: of these, right in the lax sense.
         gold: links with sentences on both sides.
@@ -676,8 +675,8 @@ class LinkCounts:
         """Compare the links of a document with the right ones."""
         found = {link[:2] for link in links if link.source or link.target}
         right = {link[:2] for link in gold if link.source or link.target}
-        # Recall is of the links that join sentences alone, and the gold ones are looked for among
-        # the found ones.
+        # Recall counts only links with sentences on both sides: the share of the gold links that
+        # are found.
         found_joining = {link for link in found if all(link)}
         right_joining = {link for link in right if all(link)}
         precision_counts = _agreement(found, right)

@@ -75,10 +75,10 @@ _SIDES = ("x", "y")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryConfig:
-    """What determines a translation memory besides the documents and the model.
+    """Settings that determine a translation memory, besides the documents and the model.
 
     Attributes:
-        languages: of source and target as given, resolved codes or None.
+        languages: of source and target from the options, resolved codes or None.
         match: how documents are paired: ``auto``, ``names`` or ``texts``.
         pairs: file of pairs, source TAB target in every line.
         threshold: margin from which documents are paired by their texts; default: from the data.
@@ -99,7 +99,7 @@ class MemoryConfig:
 
 
 class PairCoverage(NamedTuple):
-    """What came of a pair of documents.
+    """Outcome of a pair of documents.
 
     Attributes:
         pairing: the documents.
@@ -134,7 +134,7 @@ class MemoryReport:
     threshold: float = 0.0
     paired: list[PairCoverage] = field(default_factory=list)
     doubtful: list[tuple[str, str, float]] = field(default_factory=list)
-    """Documents that were given or named as a pair, with texts that look unrelated."""
+    """Documents paired by the user's list or by names, with texts that look unrelated."""
     unpaired: list[tuple[str, str, float]] = field(default_factory=list)
     """Path of each document without a partner, of its best candidate, and the score."""
     left_out: list[LeftOut] = field(default_factory=list)
@@ -202,10 +202,10 @@ class TranslationMemory:
 
     Args:
         work: the workspace.
-        config: what to do.
+        config: of the memory.
         encode: computes vectors of length 1.
         model: identity of the model and its settings.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the verbs that measure models share: Ctrl-C."""
+"""Handling of Ctrl-C for the verbs that measure models."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         _dispatch(verb, rest)
     except InterlinguaError as error:
-        # Of several processes on a machine all meet the same mistake, and one tells.
+        # All processes on a machine find the same mistake; only one reports it.
         if is_first_on_machine():
             _tell(str(error))
         sys.exit(USERS_ERROR)
@@ -129,7 +129,7 @@ def _stop_at_sigterm() -> Any:
     Returns the handler before.
     """
     if threading.current_thread() is not threading.main_thread():
-        return None  # Python sets handlers in the main thread alone
+        return None  # Python sets handlers only in the main thread
     process = os.getpid()
 
     def stop(number: int, _: FrameType | None) -> None:

@@ -30,7 +30,7 @@ from interlingua.storage.limits import MAX_LINE_CHARACTERS, line_limit
 
 T = TypeVar("T")
 _READ = (bool, int, float, str, Path)
-"""Types of default values that say by themselves what a command line reads."""
+"""Types of default values from which the type of an option follows."""
 
 
 def make_command(
@@ -54,7 +54,7 @@ def make_command(
 
     def decorate(show: Callable[..., None]) -> Any:
         def call(**values: Any) -> None:
-            # What is left after these is for the dataclass.
+            # The dataclass receives the options that remain after these.
             of_terminal = [values.pop("quiet", False)]
             if json is not None:
                 of_terminal.append(values.pop("json"))
@@ -158,7 +158,7 @@ def _set_positional(found: dict[str, Any], places: Sequence[Any], values: list[s
     """Set the values of positional parameters, and return surplus values.
 
     Args:
-        found: what was parsed, by the name of the parameter.
+        found: parsed values by the name of the parameter.
         places: the positional parameters, in their order.
         values: of all of them.
     """

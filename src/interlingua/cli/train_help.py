@@ -1,4 +1,4 @@
-"""What ``interlingua train --help`` shows below the options.
+"""Text that ``interlingua train --help`` shows below the options.
 
 That is the methods, and a config to begin with.
 """

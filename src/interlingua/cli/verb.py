@@ -65,7 +65,7 @@ def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
 
 def reader_has_left() -> None:
     """End quietly: the reader of the output, for example `head`, has exited."""
-    # What is still in the buffer goes to nowhere, or Python would complain at its end.
+    # Discard the rest of the buffer; otherwise Python would report an error at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 

@@ -28,7 +28,7 @@ def column_names(frame: Any) -> list[str]:
     kind = type(frame).__name__
     if kind == "LazyFrame":
         raise ConfigError("a LazyFrame holds no rows yet; collect() it first")
-    # What Arrow calls columns are their arrays.
+    # The columns of Arrow are their arrays.
     names = getattr(frame, "column_names", None)
     if names is None:
         names = frame.columns
@@ -49,7 +49,7 @@ def column_values(frame: Any, name: str) -> list[Any]:
     if names.count(name) != 1:
         problem = "several columns" if name in names else "no column"
         raise DataError(f"the table has {problem} called {name!r}{did_you_mean(name, names)}")
-    # A column may be called by what is no text, such as a number.
+    # The name of a column may be no text, for example a number.
     key = name
     if not hasattr(frame, "column_names"):
         key = list(frame.columns)[names.index(name)]
@@ -57,7 +57,7 @@ def column_values(frame: Any, name: str) -> list[Any]:
 
 
 def plain_values(column: Iterable[Any]) -> Iterable[Any]:
-    """Return the elements of a column as plain values; what is no column, as it is."""
+    """Return the elements of a column as plain values; other objects unchanged."""
     if is_arrow(column):
         return arrow_values(column)
     for name in CONVERSIONS:
@@ -131,7 +131,7 @@ def frame_records(frame: Any) -> Iterator[dict[str, Any]]:
 
 
 def _known(value: Any) -> Any:
-    """Return a value, or None for what stands for a missing one in pandas."""
+    """Return a value, or None for a missing value of pandas."""
     is_missing = isinstance(value, float) and value != value
     if is_missing or type(value).__name__ in ("NAType", "NaTType"):
         return None

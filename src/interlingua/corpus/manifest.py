@@ -1,6 +1,6 @@
 """The manifest next to a prepared corpus.
 
-It tells where every pair came from, under which license, and what became of it.
+It records the origin of every pair, its license, and its outcome.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Manifest:
         """
         path = Path(folder) / MANIFEST_FILE
         content = read_record(path, CORPUS)
-        # The checksum does not tell who wrote it.
+        # The checksum does not prove who wrote it.
         try:
             return from_mapping(cls, content, where="manifest")
         except (ValueError, AttributeError) as error:

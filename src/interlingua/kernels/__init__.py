@@ -1,4 +1,4 @@
-"""C code for what torch has no operation for.
+"""Operations in C that torch does not have.
 
 It is compiled at installation where a compiler is there, and left out elsewhere. All of it has a
 path in plain torch too (the same neighbors, the same vectors to rounding), which
@@ -24,8 +24,8 @@ from interlingua.errors import ConfigError
 KERNELS_VARIABLE = "INTERLINGUA_KERNELS"
 KERNEL_VARIANTS = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2", "i8mm", "dotprod", "neon")
 """Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX-512 with
-VNNI alone; AVX2 with AVX-VNNI; AVX2 alone. For AArch64: NEON with products of small matrices of
-bytes and of bfloats; with the dot product of bytes; NEON alone."""
+VNNI only; AVX2 with AVX-VNNI; AVX2 only. For AArch64: NEON with products of small matrices of bytes
+and of bfloats; with the dot product of bytes; NEON only."""
 ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""
@@ -70,7 +70,7 @@ def find_library(name: str) -> Kernel | None:
         ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
     """
     for candidate in wanted_variants():
-        # Best by design need not be best in time, so what was not measured is not chosen.
+        # The best by design need not be the fastest, so that only measured variants are chosen.
         is_named = os.environ.get(KERNELS_VARIABLE) == candidate
         if candidate in UNMEASURED.get(name, ()) and not is_named:
             continue

@@ -1,8 +1,8 @@
 """How the functions of ``training.c`` are called: on tensors, by as many threads as pay.
 
-C knows neither the type nor the size of what an address points to, and a wrong one corrupts memory
-without a word. So two tables say of every function what each of its arguments must be, and every
-call is compared with them first.
+C knows neither the type nor the size of the data at an address, and a wrong address corrupts memory
+silently. Two tables therefore specify the type of each argument of every function, and each call is
+checked against them first.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SIZES = {
 }
 """Elements of each tensor that a function uses: one per row, one per column (width), or all.
 
-The two numbers are the arguments before the first tensor. Those of ``attention`` are in its own
+The two numbers are the arguments before the first tensor. The arguments of ``attention`` are in a
 struct, see ``encoder/executors/fused.py``.
 """
 _MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
@@ -108,10 +108,9 @@ def call_kernel(name: str, like: Tensor, *arguments: Any) -> None:
     Tensors are passed by their address, whole numbers as 64 bits.
 
     Raises:
-        TypeError: a tensor is not what the function reads or writes, which would corrupt the
-            memory.
-        ValueError: a tensor is smaller than what the function reads or writes.
-        MemoryError: there was none for what the function holds.
+        TypeError: a tensor has another type than the function expects, which would corrupt memory.
+        ValueError: a tensor is smaller than the function expects.
+        MemoryError: the function could not allocate its buffers.
     """
     kernel = library("training")
     assert kernel is not None

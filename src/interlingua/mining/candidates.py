@@ -5,8 +5,8 @@ the best one is kept: one pair for every text of x (forward) and one for every t
 A retrieval then chooses among these: one direction as it is, the pairs that both agree on, or the
 pairs of both by descending score, each text once (``max``).
 
-Neighbors come in blocks, from memory or from disk. What is as long as the corpora lies in memory,
-or in mapped files of a folder: memory then holds a block of either side, and a byte per text.
+Neighbors come in blocks, from memory or from disk. Arrays as long as the corpora are in memory, or
+in mapped files of a folder. Memory then holds a block of either side, and a byte per text.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class CandidatePairs:
             for start, (similarities, indices) in blocks(side):
                 part = own_means[side][start : start + len(similarities)]
                 part[:] = similarities.mean(dim=1).numpy()
-                # Counted before they are added: adding in place takes an index once alone.
+                # Counted before they are added: adding in place counts a repeated index only once.
                 nearest, times = np.unique(indices[:, 0].numpy(), return_counts=True)
                 hubs[_OTHER[side]][nearest] += times.astype(np.int32)
         # The second pass scores. The pairs of all x come first, those of all y behind them.
@@ -265,7 +265,7 @@ class CandidatePairs:
         stop = first + self.retrieved_count(retrieval)
         self.looked_at = 0
         matcher = OneToOneMatcher(self.n, self.m, refuses)
-        # ``max`` is greedy: it is what it is only in the order of the scores.
+        # ``max`` is greedy: its result depends on the order of the scores.
         parts = iter([np.arange(stop - first)])
         if ordered or retrieval == "max":
             parts = descending(self.pairs["score"][first:stop], memory)
@@ -285,7 +285,7 @@ class CandidatePairs:
             return np.asarray(pairs[self.pairs["x"][self.n + pairs["y"]] == pairs["x"]])
         if retrieval == "max":
             is_backward = places >= self.n
-            # What both directions agree on comes once, as the forward pair.
+            # A pair of both directions occurs once, as the forward pair.
             pairs = pairs[~is_backward | (self.pairs["y"][pairs["x"]] != pairs["y"])]
             return np.asarray(pairs[matcher.accept(pairs["x"], pairs["y"])])
         return pairs

@@ -1,4 +1,4 @@
-"""Cheap checks on mined pairs: what each measures, and from which limit on it rejects a pair.
+"""Cheap checks on mined pairs: the measure of each, and the limit at which it rejects a pair.
 
 A check is a class with ``score(pairs)`` and ``accept(scores)``. A ``CheckPlan`` names the checks of
 a run, those of other packages as ``package.module:Class``, and a ``Checker`` holds one object of
@@ -59,7 +59,7 @@ class Pairs(NamedTuple):
         sources: texts.
         targets: texts.
         hubs: see ``hubs_of``.
-        fields: what the file says of each pair besides, by name; empty where nothing is known.
+        fields: further values of each pair in the file, by name; empty if there are none.
     """
 
     sources: Sequence[str]
@@ -79,13 +79,13 @@ class Check:
         name: of its column.
         measures: the column in words.
         reason: why a pair is rejected.
-        label: what a value is called on the page of samples; the name by default.
+        label: of a value on the page of samples; default: the name.
         unit: of a value on that page: ``%`` for shares, ``ratio``, or nothing.
-        default_limit: from which on a pair is rejected, unless another is given.
+        default_limit: value from which a pair is rejected by default.
         is_upper_limit: whether values at the limit and above are rejected, or those below it.
-        is_of_pair: whether it looks at nothing but the pair, so that a rejected pair can be passed
-            over before the retrieval.
-        needs_fields: whether it looks at what the file says of a pair besides its texts.
+        is_of_pair: whether it depends only on the pair, so that a rejected pair can be excluded
+            before the retrieval.
+        needs_fields: whether it depends on further values of a pair in the file.
 
     Args:
         languages: codes of source and target; empty where none is known.
@@ -124,12 +124,12 @@ class Check:
         return np.asarray(~(scores < self.limit))
 
     def explain(self, source: str, target: str) -> str:
-        """Return what is wrong with a pair in a few words; nothing beyond ``reason`` by default."""
+        """Describe the fault of a pair in a few words; empty by default, beyond ``reason``."""
         return ""
 
 
 class LanguageIdentified(Check):
-    """Each side is in its language, as far as an identifier can tell."""
+    """Each side is in its language, as identified."""
 
     name = "language"
     measures = "sides in another language than theirs, 0 to 2"
@@ -144,7 +144,7 @@ class LanguageIdentified(Check):
         self.identifier = LanguageCheck(CONFIDENCE)
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``measures``; a short text is in no language."""
+        """Count the sides in another language than theirs. A short text is in no language."""
         wrong: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
         for texts, language in zip((pairs.sources, pairs.targets), self.languages, strict=True):
             # Texts in memory may come without a language.
@@ -169,7 +169,7 @@ class ScriptShare(Check):
     is_upper_limit = False
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``measures``."""
+        """Compute the share of letters in the language's script, of the worse side."""
         source = _script_shares(pairs.sources, self.languages[0])
         target = _script_shares(pairs.targets, self.languages[1])
         return np.asarray(np.minimum(source, target))
@@ -186,7 +186,7 @@ class LengthRatio(Check):
     default_limit = 3
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``length_ratios``."""
+        """Compute the ratio of the lengths of each pair."""
         return length_ratios(pairs.sources, pairs.targets)
 
 
@@ -216,7 +216,7 @@ class CopiedWords(Check):
     default_limit = 0.7
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``copied_share``."""
+        """Compute the share of copied text of each pair."""
         shares = map(copied_share, pairs.sources, pairs.targets)
         return np.fromiter(shares, np.float64, len(pairs.sources))
 
@@ -233,7 +233,7 @@ class NumbersAgree(Check):
     is_upper_limit = False
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``number_agreement``."""
+        """Compute the agreement of the numbers of each pair."""
         shares = map(number_agreement, pairs.sources, pairs.targets)
         return np.fromiter(shares, np.float64, len(pairs.sources))
 
@@ -257,7 +257,7 @@ class DuplicateSides(Check):
         self.targets = ExactDeduplicator(places[1])
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``measures``."""
+        """Count the sides of each pair that a better pair has, too."""
         # The better pair comes first, as pairs come by descending score.
         seen: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
         seen += ~self.sources.first_seen(text_keys(pairs.sources))
@@ -276,7 +276,7 @@ class Hubness(Check):
     is_of_pair = False
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``hubs_of``."""
+        """Return the larger number of texts that have a side of each pair as their nearest."""
         return np.asarray(pairs.hubs, dtype=np.float64)
 
 
@@ -335,7 +335,7 @@ class CheckPlan:
         # A name that is unknown is refused here, and not when the first pairs are measured.
         for name in requested:
             find_check(name)
-        # Columns stand in one order, however they were named: those that are built in first.
+        # Columns have a fixed order, independent of the order of names: built-in ones first.
         known = [name for name in CHECKS if name in requested or name in limits]
         others = [name for name in dict.fromkeys([*requested, *limits]) if name not in CHECKS]
         return cls((*known, *others), limits, glossary)
@@ -354,7 +354,7 @@ class Checker:
     """The checks of a run, which measure pairs that come by descending score, some at a time.
 
     Args:
-        plan: what to measure.
+        plan: of the checks.
         languages: codes of source and target.
         folder: for what is remembered of earlier pairs; None = it stays in memory.
     """
@@ -407,7 +407,7 @@ class Checker:
         return {check.name: ~check.accept(columns[check.name]) for check in self.checks}
 
     def explain(self, name: str, source: str, target: str) -> str:
-        """Return what a check finds wrong with a pair, in words."""
+        """Return a description of the fault that a check finds in a pair."""
         details = self._named(name).explain(source, target)
         if not details:
             return self.reason_of(name)
@@ -498,7 +498,7 @@ def copied_share(source: str, target: str) -> float:
         return float(any(map(str.isalpha, source)))
     words = [Counter(_WORD.findall(text.casefold())) for text in (source, target)]
     fewest = min(counts.total() for counts in words)
-    # A name or two that stand on both sides are not a copy.
+    # A name or two that occur on both sides are not a copy.
     if fewest <= 2:
         return 0.0
     return (words[0] & words[1]).total() / fewest
@@ -514,7 +514,7 @@ def number_agreement(source: str, target: str) -> float:
     have to agree; otherwise the share is 0.
     """
     found = [Counter(numbers(text)) for text in (source, target)]
-    # Union and intersection of multisets: a number that stands twice has to agree twice.
+    # Union and intersection of multisets: a number that occurs twice has to agree twice.
     either = (found[0] | found[1]).total()
     if not either:
         return 1.0
@@ -539,7 +539,7 @@ def numbers(text: str) -> list[str]:
 
 
 def _without_myriads(match: re.Match[str]) -> str:
-    """Return the number that a run of digits and a unit of 10^4 or 10^8 stands for."""
+    """Return the value of a run of digits with a unit of 10^4 or 10^8."""
     decimals = match[2] or ""
     zeros = _ZEROS[match[3]] - len(decimals)
     if zeros < 0:
@@ -553,7 +553,7 @@ def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"
     It is 1 for a text without letters: a number ("2.2.") is valid in every script, and other checks
     cover such texts.
     """
-    # Script 0 holds what is a letter of none: digits, signs, spaces.
+    # Script 0 contains characters of no script: digits, signs, spaces.
     widths = letter_widths().copy()
     expected = scripts_of(language)
     widths[0] = 0

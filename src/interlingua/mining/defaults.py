@@ -1,6 +1,6 @@
 """Defaults of mining, scoring and aligning, and the types of options that verbs share with them.
 
-Apart from what they belong to, so that options can name them in ``--help`` without loading numpy.
+They have a module of their own, so that ``--help`` can show them without loading numpy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RULES = ("placeholders", "tags", "units", "ending", "spaces", "keys", "translati
 REVIEWED = ("script", "length", "empty", "copied", "numbers", *RULES)
 """Checks that are measured for a review sheet unless others are named."""
 DROPPED_OF_PAIR = "script,length,empty,copied,numbers"
-"""Checks of a pair alone that reject it unless others are named, in every verb that filters."""
+"""Checks of single pairs that reject by default, in every verb that filters."""
 DEFAULT_CHECKS = f"{DROPPED_OF_PAIR},duplicate,hub"
 """Checks that reject a mined pair unless others are named."""
 NeighborCount = Annotated[int, AtLeast(1)]

@@ -1,4 +1,4 @@
-"""Pairs within matched documents alone: which documents match, and the search within each of them.
+"""Mining within matched documents: matching of documents, and the search within each pair.
 
 Where both sides say which document each line belongs to, a translation is searched for in the
 matching documents only. Each pair of documents is a small search of its own. The k nearest of a
@@ -41,8 +41,8 @@ from interlingua.storage.files import PathLike, tab_rows
 
 _GROUP = 8192
 """Texts of a side to look up neighbors of in the background at a time."""
-# What ISO 639-1 and 639-3 do not say and URLs do: bibliographic codes of ISO 639-2, country codes
-# that stand for a language, and a macrolanguage for its one common member.
+# Codes that occur in URLs and not in ISO 639-1 and 639-3: bibliographic codes of ISO 639-2, country
+# codes for a language, and a macrolanguage for its one common member.
 _OTHER_CODES = {
     "deu": "ger", "fra": "fre", "zho": "chi cn", "nld": "dut", "ces": "cze cz", "ell": "gre gr",
     "jpn": "jp", "ron": "rum", "slk": "slo", "eus": "baq", "sqi": "alb", "hye": "arm",
@@ -130,10 +130,10 @@ def language_pattern(language: str) -> re.Pattern[str]:
     codes = {found.iso1, found.iso3, *_OTHER_CODES.get(found.iso3, "").split()} - {None}
     if " " not in name:
         codes.add(name)
-    # Alternatives are tried from left to right, so that "deu" must stand before "de".
+    # Alternatives are tried from left to right, so that "deu" must precede "de".
     one = "|".join(sorted(map(str, codes), key=lambda code: (-len(code), code)))
-    # A parameter goes whether it names this language or another one; elsewhere the code must stand
-    # alone, and may carry a region or script, as in "de-at" or "zh_hans".
+    # A parameter is removed if it names any language. Elsewhere the code must be a word of its own,
+    # and may carry a region or script, as in "de-at" or "zh_hans".
     return re.compile(
         rf"{_LANGUAGE_PARAMETERS}(?:{one})?|(?<![a-z0-9])(?:{one})(?:[-_][a-z]{{2,4}})?(?![a-z0-9])"
     )
@@ -403,7 +403,7 @@ class _Background(NamedTuple):
             k: neighbors in the mean; there may be fewer.
         """
         at = np.searchsorted(self.texts, own)
-        # What the document holds as well is taken out of the background, as minus infinity.
+        # The document's own texts are excluded from the background, by minus infinity.
         behind = np.where(np.isin(self.others[at], other), -np.inf, self.similarities[at])
         both = np.concatenate([near.similarities.numpy(), behind], axis=1)
         values = -np.sort(-both, axis=1)[:, :k]

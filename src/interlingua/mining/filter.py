@@ -128,18 +128,18 @@ class Filter:
         read: pairs so far.
         kept: of these.
         reasons: reason -> pairs rejected for it; a pair may have several.
-        threshold: given, or found for the precision.
-        prior: share of right pairs, given or estimated.
-        cuts: pairs expected at each precision, of those that ``learn`` was given.
+        threshold: from the options, or found for the precision.
+        prior: share of right pairs, from the options or estimated.
+        cuts: pairs expected at each precision, of the pairs of ``learn``.
         interval: in which the true precision of the kept pairs is expected, where one is requested.
-        learned_from: pairs that ``learn`` was given, in words.
+        learned_from: pairs of ``learn``, in words.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
         first_scores: of up to ``_LOOKED_AT`` other pairs and the rest of their block, for the
             quantiles.
 
     Raises:
-        ConfigError: something needs a calibration, and none is given.
+        ConfigError: an option needs a calibration, and there is none.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Filter:
             )
 
     def accepted(self, pairs: Sequence[TextPair]) -> NDArray[np.bool_]:
-        """Mark the pairs that have two texts and that no check rejects for what they are."""
+        """Mark the pairs that have two texts and that no check of single pairs rejects."""
         sources = [pair.source for pair in pairs]
         targets = [pair.target for pair in pairs]
         has_texts = [bool(a.strip() and b.strip()) for a, b in zip(sources, targets, strict=True)]
@@ -342,12 +342,12 @@ def _row(
         columns |= block.columns[at]
     columns["reasons"] = reasons
     values = {name: round(float(column[at]), 4) for name, column in measured.items()}
-    # Pairs of a stream do not stand in the lines of two files.
+    # Pairs of a stream have no line numbers in two files.
     lines = (-1, -1)
     if block.lines:
         lines = block.lines[at]
     columns |= values
-    # What the input says of the pair besides is kept, under names that mean nothing else here.
+    # Further values of the input are kept, under names that have no other meaning here.
     extra = {name: value for name, value in pair_fields(pair).items() if name not in columns}
     return PairRow(pair, columns | extra, reasons, lines, values, tuple(extra))
 
@@ -460,19 +460,18 @@ class Written:
     Attributes:
         pairs: kept.
         rejected: reason -> pairs, which may have several reasons.
-        threshold: the score that was given, or found for the precision; None where neither was
-            given.
+        threshold: the score from the options, or found for the precision; None if neither is set.
         prior: share of right pairs among those that no check rejects, by the calibration.
-        accepted: pairs that no check rejects for what they are, where there is a calibration.
+        accepted: pairs that no check of single pairs rejects, if there is a calibration.
         interval: in which the true precision is expected, where one was requested.
-        advice: how that would be surer, in lines.
+        advice: how to narrow the interval, in lines.
         cuts: pairs expected at each precision.
         best: of the kept ones, at even distances in the list.
         borderline: the pairs around the threshold, or the last of those kept and rejected.
-        rejects: reason -> some of the pairs rejected for it alone or among others.
+        rejects: reason -> some of the pairs rejected for it, also for other reasons.
         even: at even distances through all that were found, for judging.
-        rules: reason -> what rejects, in words.
-        kept: all kept pairs, where they were not written to a file.
+        rules: reason -> the rule, in words.
+        kept: all kept pairs, if they were not written to a file.
     """
 
     pairs: int = 0
@@ -506,7 +505,7 @@ def write_mined(
     """Write the pairs that are kept, best first.
 
     Args:
-        mined: what was found.
+        mined: pairs that were found.
         path: .tsv, .jsonl, .csv, .xlsx or .tmx; None = the pairs come back in ``Written.kept``.
         cut: which are kept.
         checks: what is measured and rejects.
@@ -523,7 +522,7 @@ def write_mined(
     scores = mined.pairs["score"]
     chosen = Filter(cut, checks, languages, calibration, folder)
     # All scores are known here. The share and the threshold are those of pairs that no check
-    # rejects; of very many pairs a part at even distances tells enough.
+    # rejects; of very many pairs, a part at even distances suffices.
     step = max(1, ceil_div(len(scores), LEARNED_FROM))
     accepted = np.zeros(0)
     if calibration is not None:
@@ -596,7 +595,7 @@ def rules_in_words(checks: CheckPlan) -> dict[str, str]:
 
 
 def refused(checker: Checker, mined: Mined, pairs: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Mark the pairs that checks reject for what they are."""
+    """Mark the pairs that checks of single pairs reject."""
     marks = np.zeros(len(pairs), bool)
     for start in range(0, len(pairs), _PAIRS_AT_ONCE):
         numbers = pairs[["x", "y"]][start : start + _PAIRS_AT_ONCE].tolist()
@@ -617,8 +616,8 @@ class _Sampler:
 
     def __init__(self, written: Written, above: int, pairs: int) -> None:
         self.written = written
-        # Places in the list, by descending score: every so many-th of the best, those at even
-        # distances through all, and those around the cut.
+        # Places in the list, by descending score: the best at even distances, all at even
+        # distances, and those around the cut.
         self.step = max(1, above // _SHOWN)
         even = np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int)
         self.judged = set(even.tolist())

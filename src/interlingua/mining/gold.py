@@ -61,7 +61,7 @@ def best_threshold(
     # Entry i is of the i + 1 best candidates.
     precision = correct / np.arange(1, len(order) + 1)
     recall = correct / gold
-    # As the scripts have it and not 2 c / (n + gold), so that F1 that differ by rounding alone have
+    # As the scripts have it and not 2 c / (n + gold), so that F1 that differ only by rounding have
     # the same rank.
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     at = int(np.argmax(f1))
@@ -148,8 +148,8 @@ def gold_pairs(
     numbers: list[Mapping[str, int]] = []
     for place, side in enumerate((x, y)):
         names = {pair[place] for pair in all_pairs}
-        # Only what the gold pairs name is kept of a side that may be much larger than memory. The
-        # name of a line goes before a text that reads the same.
+        # Only texts of gold pairs are kept, because a side may be much larger than memory. The name
+        # of a line goes before a text that reads the same.
         by_name = {
             name: int(text)
             for name, text in zip(side.names, side.text_of_line, strict=True)

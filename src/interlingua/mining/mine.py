@@ -48,7 +48,7 @@ _DEFAULTS = {
     "drop": ("", "none", DEFAULT_CHECKS),
     "glossary": (None,),
 }
-"""Values of options that LASER's script knows nothing of, where they are not given."""
+"""Default values of options that LASER's script does not have."""
 
 
 class MinedPair(NamedTuple):
@@ -173,7 +173,7 @@ def mine_pairs(
     """
     languages = source.language, target.language
     seen = work.path / "seen" if work is not None else None
-    # Pairs that will be rejected for what they are take no text from others in the retrieval.
+    # Pairs that will be rejected by themselves take no text from others in the retrieval.
     checker = Checker(checks, languages, seen)
     mined = mine_files(
         source,
@@ -267,7 +267,7 @@ def calibration_for(
 
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:
-    """Return what remains to be done after a shard."""
+    """Return the remaining work after a shard."""
     # A shard has a folder of neighbors once all vectors were there; before, it embedded alone.
     searched = folder.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
     if any(searched):

@@ -1,4 +1,4 @@
-"""A sample of what was mined, as one self-contained HTML page.
+"""A sample of the mined pairs, as one self-contained HTML page.
 
 It shows the best, the borderline and the rejected pairs with the reason for each rejection, how
 the scores are distributed, and where the list is cut.
@@ -50,7 +50,7 @@ def write_mining_page(
     Args:
         path: the .html file.
         mined: all pairs.
-        written: what was kept, and the samples.
+        written: kept pairs, and the samples.
         output: the file of pairs.
         languages: codes of source and target.
         scoring: how the scores are made, in words.
@@ -92,8 +92,8 @@ def write_mining_page(
 
 
 def format_check_value(name: str, value: float) -> tuple[str, str]:
-    """Return what a check measures, and its value with its label."""
-    # Columns of a user's own checks stand among the measured values too.
+    """Return the measure of a check, and its value with its label."""
+    # The measured values also include columns of a user's own checks.
     if name not in CHECKS:
         return name, f"{name} {value:g}"
     check = find_check(name)
@@ -129,7 +129,7 @@ def histogram_bars(
         for count, edge in zip(counts.tolist(), edges.tolist(), strict=False)
     ]
     width = 10 * BARS
-    # Where the line of the threshold is drawn; nowhere if it lies outside of the drawing.
+    # Where the line of the threshold is drawn; nowhere if it is outside of the drawing.
     x = None
     if threshold is not None and low <= threshold <= high:
         x = width * (threshold - low) / (high - low)

@@ -65,7 +65,7 @@ class PairCut(Options):
 
     @property
     def is_like_laser(self) -> bool:
-        """Whether the score must be above the threshold, not at it: a choice of ``mine``."""
+        """True if the score must be above the threshold, not at it: a choice of ``mine``."""
         return False
 
     @property

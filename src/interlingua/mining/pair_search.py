@@ -69,7 +69,7 @@ class PairSearch(Options):
         "Lines that are one text: exact, folded (but for case and punctuation), or never.",
         group=SEARCH,
     )
-    # What the work may take.
+    # Limits of the work.
     memory: str | int = option(
         f"{defaults.MEMORY_GIB}GiB",
         "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
@@ -116,7 +116,7 @@ class PairSearch(Options):
 
     @property
     def is_like_laser(self) -> bool:
-        """Whether it is done as by LASER's mine_bitexts with ``--unify``: a choice of ``mine``."""
+        """True if the search is LASER's mine_bitexts with ``--unify``: a choice of ``mine``."""
         return False
 
     @property

@@ -124,10 +124,10 @@ class TextFile(NamedTuple):
     """One side as the user provides it.
 
     Attributes:
-        path: the file, or what several are called together.
+        path: the file, or a common name of several.
         language: a code such as ``zho_Hans``.
         layout: see ``mining.texts.read_text_lines``.
-        encode: gives the vectors of texts; none where all are known.
+        encode: gives the vectors of texts; None if all are known.
         vectors: files of known vectors, one per line.
         extra: the lines of a side in memory.
         held_out: lines that are mixed in behind all others.
@@ -154,7 +154,7 @@ class TextFile(NamedTuple):
     @property
     def files(self) -> Sequence[PathLike]:
         """To be read."""
-        # A side in memory has a path for its name alone.
+        # A side in memory has a path only for its name.
         if self.in_memory or self.parts:
             return self.parts
         return (self.path,)
@@ -167,7 +167,7 @@ def text_side(
 
     Args:
         texts: sentences.
-        name: what errors and reports call the side.
+        name: of the side in errors and reports.
         language: any code; without one no check of script or language rejects a pair.
         encode: computes the vectors of texts.
 
@@ -220,7 +220,7 @@ def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
     """Return a file of lines: a table's column or the sentences of a text, else the file itself."""
     if not is_table(part) and not file.split:
         return part
-    # The digest tells two columns of one table apart, and two tables of one name.
+    # The digest distinguishes two columns of one table, and two tables of one name.
     identity = f"{part}\0{file.column}\0{file.language}"
     if file.split:
         identity += "\0split"
@@ -260,7 +260,7 @@ class Mined(NamedTuple):
         x: the texts of the source.
         y: those of the target.
         pairs: ``FOUND`` records, mapped, by descending score.
-        notes: what a user should know.
+        notes: remarks for the user.
         retrieve_without: retrieves again while the texts of some pairs are hidden from each other,
             see ``_retrieve_without``; None where documents are matched.
     """
@@ -507,7 +507,7 @@ def _search_documents(
 def _check_parts(
     config: PairSearch, shard: tuple[int, int] | None, workers: Workers | None
 ) -> None:
-    """Refuse parts of what can't be parted.
+    """Refuse shards of work that can't be divided.
 
     Raises:
         ConfigError: two of the options exclude each other.
@@ -655,7 +655,7 @@ def _search(
         own = folder
         if shard is not None:
             own = folder / f"{shard[0]}of{shard[1]}"
-        # What was begun resumes with the same tiles, even if the memory is another one now.
+        # An interrupted search resumes with the same tiles, even if the memory is different now.
         shards = sorted(path.parent for path in folder.glob(f"*of*/{JOURNAL}"))
         plan = plan.begun([own, *shards], config.memory_bytes)
         if shards and shard is None:
@@ -842,9 +842,8 @@ def _retrieve_without(
 ) -> NDArray[np.void]:
     """Retrieve again with the two texts of some pairs hidden from each other.
 
-    If a hidden pair was right, each of its texts is paired with what it would have been paired
-    with if its translation were not among the texts. So these are wrong pairs of the very texts
-    that are mined.
+    If a hidden pair was right, each of its texts gets the partner that it would have if its
+    translation were not among the texts. So these are wrong pairs of the mined texts themselves.
 
     Args:
         lists: the neighbors.

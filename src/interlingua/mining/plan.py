@@ -1,4 +1,4 @@
-"""What mining will take, before it starts: time, disk and memory.
+"""Estimates of time, disk and memory of mining, before it starts.
 
 The time is estimated by short trials on this machine. The model embeds a sample of the texts, and
 its characters per second are taken for all texts. The search multiplies small tiles of the sample's
@@ -47,8 +47,7 @@ _TRIAL_SECONDS = 8.0
 SAMPLED_TEXTS = 20_000
 """Different texts by which the number of all different texts is estimated, to 1 % of it."""
 LINE_BYTES = 48
-"""Bytes of a line in the work folder, without its text and its name: where it begins and what text
-it is."""
+"""Bytes of a line in the work folder, without its text and name: its offset and text number."""
 
 
 class SideSize(NamedTuple):
@@ -178,7 +177,7 @@ def estimate(
         disk += side.texts * (4 * width + 12 * config.k)
     # A pair of every text at most is found; 40 bytes are its candidate with mean and hub count.
     disk += min(n, m) * FOUND.itemsize + (n + m) * 40
-    # In memory: what the model has taken in the trial, and a block of either side.
+    # In memory: the model's memory in the trial, and a block of either side.
     memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
     approximation = config.approximation
     if approximation is not None:

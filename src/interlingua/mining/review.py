@@ -1,8 +1,8 @@
 """A sheet of scored pairs for a person to judge, and the answers that are read back from it.
 
-The sheet holds the worst pairs of a stream, pairs that a check finds something wrong with, and a
-random sample of all others: its answers show what a higher score is worth. A ``ReviewSampler``
-keeps them in bounded memory while the stream passes; ``read_labels`` reads the answers.
+The sheet holds the worst pairs of a stream, pairs with a fault that a check finds, and a random
+sample of all others. Its answers calibrate higher scores. A ``ReviewSampler`` keeps them in bounded
+memory while the stream passes; ``read_labels`` reads the answers.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _LOCAL_WORDS = {
     "good": "ja j oui o sì si sí s sim tak да д так да ναι ν evet hai はい 是 对 對 예 네 نعم हाँ",
     "bad": "nein non não nie нет н ні όχι ό hayır h いいえ 否 不 아니요 لا नहीं",
 }
-"""Yes and no in other languages; a letter alone where no other language means the opposite."""
+"""Yes and no in other languages; single letters only if no other language means the opposite."""
 _MEANINGS = {
     word: answer
     for words in (_WORDS, {key: value.split() for key, value in _LOCAL_WORDS.items()})
@@ -158,7 +158,7 @@ class ReviewSampler:
             items[:] = heapq.nsmallest(self.rows, items, key=_order)
 
     def chosen(self) -> list[tuple[ReviewItem, str]]:
-        """Return the pairs of the sheet, the worst first, each with what it was chosen for."""
+        """Return the pairs of the sheet, the worst first, each with the reason of its choice."""
         third = max(1, self.rows // 3)
         found: dict[int, tuple[ReviewItem, str]] = {}
 
@@ -197,7 +197,7 @@ def write_review(
     Args:
         path: .xlsx, .csv or .tsv.
         sampler: has seen all pairs.
-        checker: explains what its checks have found.
+        checker: explains the findings of its checks.
         file: of the pairs, if they do not name one.
 
     Returns:
@@ -278,7 +278,7 @@ def _guarded(cell: CellValue) -> CellValue:
 
 
 def judged_key(source: str, target: str) -> tuple[str, str]:
-    """Return what a pair has in common with its row of a sheet.
+    """Return the key that a pair shares with its row of a sheet.
 
     Spreadsheets change line ends, drop characters that XML has no place for, and hold only the
     beginning of a very long text.

@@ -245,7 +245,7 @@ class BitextScorer:
         means = []
         hubs = []
         for own, side, other in ((x, *sides), (y, *sides[::-1])):
-            # A text that stands in several pairs is searched for once.
+            # A text that occurs in several pairs is searched for once.
             queries, place = np.unique(own, return_inverse=True)
             similar, indices = exact_topk(
                 side.vectors[queries], other.vectors, k=self.config.k, device=self.config.device
@@ -350,7 +350,7 @@ def scored_rows(
             calibration, *stream.languages, model=model, scoring=config.scoring
         )
     with contextlib.ExitStack() as stack:
-        # For what the checks remember of a file of any length.
+        # Folder for the checks' memory of a file of any length.
         folder = None
         if stream.path is not None:
             temporary = tempfile.TemporaryDirectory(prefix="interlingua-")
@@ -361,8 +361,8 @@ def scored_rows(
         scorer = BitextScorer(encode, config, progress=progress)
         blocks = scorer.score(stream.pairs)
         # The share of right pairs is that of all pairs: the first ones may be of another kind, for
-        # example if a bitext is in order of length. A file that is longer than what is scored at
-        # first is read twice.
+        # example if a bitext is in order of length. A file that is longer than its first scored
+        # part is read twice.
         if curve is not None and folder is not None and (stream.total or 0) > config.window:
             blocks = _scored_twice(stream, scorer, kept, folder / "scores.bin")
         yield kept, kept.rows(blocks)
@@ -376,7 +376,7 @@ def _scored_twice(
 
     Args:
         stream: of a file, read at the second time.
-        scorer: scores what is read at the first time.
+        scorer: scores the first reading.
         kept: learns.
         path: file for the scores.
     """
@@ -461,7 +461,7 @@ def open_stream(
         )
     skipped: Counter[str] = Counter()
     bad = bad or BadLines()
-    # Standard input has no name that tells its format.
+    # Standard input has no name that shows its format.
     if path == _STANDARD_INPUT:
         format = format or "tsv"
     pairs = read_pairs(
@@ -475,8 +475,8 @@ def open_stream(
         skipped=skipped,
         bad=bad,
     )
-    # The first pair is read at once: it tells the languages, and an input that is empty or broken
-    # fails before a model is at work.
+    # The first pair is read at once: it shows the languages, and an empty or broken input fails
+    # before a model is loaded.
     first = _first_pair_or_close(pairs, path, skipped, bad)
     languages = (first.source_language, first.target_language)
     total = count_pairs(
@@ -624,5 +624,5 @@ def count_pairs(
         )
         return sum(map(bool, pairs))
     except (DataError, OSError):
-        # Whatever is wrong is reported when the file is read.
+        # Errors are reported when the file is read.
         return None

@@ -1,4 +1,4 @@
-"""One side of a corpus to mine: its texts, each once, and the lines that each stands in.
+"""One side of a corpus to mine: its distinct texts, and the lines of each.
 
 ``number_texts`` numbers the texts of lines in memory. ``build_side`` does the same for the lines of
 files (``read_text_lines``) of any length, and writes them to a few plain files. Strings are stored
@@ -47,13 +47,13 @@ _CHUNK = 65_536
 _UNREADABLE = "unreadable"
 """Document of lines that were left out; as they are blank, nothing of it is compared."""
 _LOOKED_AT = 200
-"""Lines that tell the layout."""
+"""Number of lines from which the layout is determined."""
 ZEROS = 65_536
 """Numbers written at once."""
 
 
 class StringsWriter:
-    """Appends strings to ``NAME.text`` and where each ends to ``NAME.ends``; what was there goes.
+    """Writes strings to ``NAME.text`` and their end offsets to ``NAME.ends``, replacing both files.
 
     Args:
         folder: which is there.
@@ -162,7 +162,7 @@ def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarr
     zeros = np.zeros(min(size, ZEROS), dtype)
     with open(path, "wb") as file:
         for start in range(0, size, ZEROS):
-            # The slice is shorter than ``zeros`` in the last round alone.
+            # The slice is shorter than ``zeros`` only in the last round.
             file.write(zeros[: size - start].tobytes())
     return mapped(path, dtype, mode="r+")
 
@@ -172,7 +172,7 @@ class Line(NamedTuple):
 
     Attributes:
         text: empty where the line is blank.
-        name: what it is called by.
+        name: its name.
         document: that it is part of; None where the layout has no documents. It may be empty: of
             a document that is named by its language nothing is left without the language.
     """
@@ -414,7 +414,7 @@ def build_side(
     Args:
         folder: made if it is missing; no side is in it.
         read: starts again with each call.
-        path: what errors call it by; the folder by default.
+        path: its name in errors; default: the folder.
         equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that
             differ in case, punctuation or white space (``folded``), or none (``never``).
         keep_blank: take blank lines for texts as well.
@@ -491,7 +491,7 @@ def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
     if equal != "folded":
         return exact
     folded = text_keys(texts)
-    # Of dots and dashes alone folding leaves nothing; such texts are compared as they are.
+    # Folding leaves nothing of texts of only dots and dashes, which are compared as they are.
     return np.where(folded == EMPTY_KEY, exact, folded)
 
 
@@ -528,14 +528,14 @@ def _number_texts(
         first = number[start : start + _CHUNK]
         is_new = (first >= 0) & ((first == own) | (equal == "never"))
         is_repeated = (first >= 0) & ~is_new
-        # ``first`` is a view: what it points at is taken before the numbers are written over it.
+        # ``first`` is a view: its values are read before the numbers overwrite them.
         earlier = first[is_repeated]
         number[own[is_new]] = np.arange(texts, texts + np.count_nonzero(is_new))
-        # The first line stands in this chunk or an earlier one, so that it has its number by now.
+        # The first line is in this chunk or an earlier one, so that it has its number by now.
         number[own[is_repeated]] = number[earlier]
         texts += int(np.count_nonzero(is_new))
-    # How many lines each text has, and from that where its lines begin. A text stands once in a
-    # chunk of ``_grouped``, as adding in place needs.
+    # The number of lines of each text, and from that the offsets of its lines. A text occurs once
+    # in a chunk of ``_grouped``, as adding in place needs.
     starts = zeros_of("starts", texts + 1)
     for chunk in _grouped(number):
         starts[chunk.texts + 1] += chunk.counts

@@ -1,9 +1,9 @@
 """Vectors of the texts of a side in one .npy file, made a portion at a time.
 
-A run that was killed goes on from where it stopped, and shards of one job write into one file.
-A portion's vectors depend on nothing but its texts: done again, or on another machine of the same
-kind, they are the same bytes. A journal of each shard names the portions that are on the disk, each
-with a checksum; ``drop_damaged`` compares them at the start of a run, and what does not agree is
+A killed run resumes where it stopped, and shards of one job write into one file. A portion's
+vectors depend on nothing but its texts: done again, or on another machine of the same kind, they
+are the same bytes. A journal of each shard names the portions that are on the disk, each with a
+checksum; ``drop_damaged`` compares them at the start of a run, and portions that differ are
 embedded again.
 """
 
@@ -149,7 +149,7 @@ def embed_side(
         identity: settings that decide the vectors, the head of the journal.
         known: vectors of the first lines of the side, in their order, which are scaled to length 1
             and not computed.
-        path: what errors call the side by; nothing by default.
+        path: name of the side in errors; default: none.
         shard: which portions, ``(2, 8)`` every eighth from the second on.
         workers: who embeds, a portion a task; this process by default.
         label: of the progress.
@@ -176,8 +176,8 @@ def embed_side(
     left = [start for start in own if start not in done]
     made = _portions(side, encode, left, known=known, path=path, workers=workers)
     journal = Journal(folder / f"vectors-{number}of{shards}.journal")
-    # No mode of ``open`` alone makes a missing file and leaves what is in one, and other shards may
-    # write to it at this moment.
+    # No mode of ``open`` creates a missing file and keeps the content of an existing one, and other
+    # shards may write to it at this moment.
     with open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
         journal.resume(identity or {}, remedy=_REMEDY)
         # The names of both files must outlive a power cut too.
@@ -272,7 +272,7 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
         return
     path = folder / "vectors.npy"
     width = portions[0].width
-    # What the header must say is known, so that a damaged one costs no vectors.
+    # The header's contents are known, so that a damaged one costs no vectors.
     if path.is_file():
         rewrite(path, header_of(rows, width))
     number, shards = shard
@@ -380,7 +380,7 @@ class KnownVectors:
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
         """Return some rows, by their numbers."""
         found = np.empty((len(rows), self.parts[0].shape[1]), np.result_type(*self.parts))
-        # The first table that ends behind a row holds it; an empty table ends where it begins.
+        # The first table that ends behind a row holds it; an empty table ends at its start.
         which = np.searchsorted(self.ends, rows, side="right")
         for number in np.unique(which).tolist():
             at = which == number
@@ -417,7 +417,7 @@ class KnownVectors:
 
 
 def check_known(side: NumberedTexts, known: KnownVectors) -> None:
-    """Check all known vectors that texts will have in ``embed_side``, before it begins.
+    """Check all known vectors that texts will have in ``embed_side``, before it starts.
 
     Raises:
         DataError: one is not finite, or its length overflows float32.
@@ -529,7 +529,7 @@ def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | N
     """Return the vectors of texts, or None if there are no texts; a task of ``Workers``."""
     if not texts:
         return None
-    # What float32 does not hold becomes infinite, and is refused as that later.
+    # Values beyond float32 become infinite, and are refused later.
     with np.errstate(over="ignore"):
         return np.asarray(encode(texts), dtype=np.float32)
 
@@ -579,7 +579,7 @@ def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -
             "vectors of another shape are there; choose another --work folder or remove it"
         )
     os.pwrite(file, header, 0)
-    # The full length from the first portion on: what is not written yet reads as zeros.
+    # The full length from the first portion on: portions that are not written yet are zeros.
     size = len(header) + rows * width * 4
     if os.fstat(file).st_size != size:
         os.ftruncate(file, size)

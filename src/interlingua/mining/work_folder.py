@@ -1,7 +1,7 @@
 """The work folder of mining: a workspace with steps (the texts of both sides) and parts.
 
-Vectors and neighbors are parts, as their writers go on by journals of their own and shards write
-into them at the same time. So is what a run makes anew each time.
+Vectors and neighbors are parts, because their writers resume by journals of their own and shards
+write into them at the same time. Files that each run makes anew are parts, too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PARTS = {
     # Vectors of the texts of a stream, by ``evaluation.kept_vectors``.
     r"kept-[0-9a-f]{12}": r"\d+\.vectors",
     r"scores": r"(means|hubs)-[xy]\.\w+|pairs\.bin|found\.bin",
-    # An empty pattern matches no file name: these hold other folders, or temporary files alone.
+    # An empty pattern matches no file name: these hold other folders, or only temporary files.
     r"seen": r"",
     r"seen/seen-[xy]": r"keys-\d+\.u64",
     r"made": r"",

@@ -1,4 +1,4 @@
-"""Scored pairs to files: here ``score`` and ``mine`` write what they keep and what they reject.
+"""Writers of scored pairs, with which ``score`` and ``mine`` write kept and rejected pairs.
 
 A row is a pair with named values. Formats that have columns hold these values, the others hold the
 two texts and, where they can, the score.
@@ -227,7 +227,7 @@ def open_rows(
             yield functools.partial(_write_line, file, own_columns, digits)
         else:
             table = _Table(write_cells, format, own_columns, digits, takes_extra=takes_extra)
-            # What goes to standard output is read while it is written.
+            # Standard output is read while it is written.
             table.can_wait = path is not None
             yield table.write
             table.finish()
@@ -242,7 +242,7 @@ def _write_line(file: TextIO, columns: Sequence[str], digits: Digits, row: PairR
 
 
 def tsv_writer(file: TextIO) -> WriteCells:
-    """Return what writes one row of cells as a line."""
+    """Return a function that writes one row of cells as a line."""
 
     def write(cells: Sequence[CellValue]) -> None:
         file.write("\t".join(one_line(str(cell)) for cell in cells) + "\n")
@@ -298,7 +298,7 @@ class _Table:
         self._write_values(row.values)
 
     def finish(self) -> None:
-        """Write what was kept."""
+        """Write the kept rows."""
         if self.kept is not None:
             self._write_header(tuple(self.late))
             for values in self.kept.replay():
@@ -318,7 +318,7 @@ class _Table:
             )
 
     def _begin(self, row: PairRow) -> None:
-        """Write the header if the first row determines all columns, or else begin to keep rows."""
+        """Write the header if the first row determines all columns, or else start to keep rows."""
         if not self.takes_extra:
             self._write_header(())
             return
@@ -347,7 +347,7 @@ def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
     """Return a value of a spreadsheet; texts keep their line ends."""
     if isinstance(value, str):
         return value
-    # A workbook knows numbers, and can sort and sum them; CSV has text alone.
+    # A workbook knows numbers, and can sort and sum them; CSV has only text.
     if format == "xlsx" and isinstance(value, int | float):
         return value
     return cell_text(column, value, digits)

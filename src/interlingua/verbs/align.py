@@ -46,7 +46,7 @@ class Links(RowList["Link"]):
 
     Args:
         links: numbers of source sentences, of target sentences and the cost of each link.
-        report: what came of all documents.
+        report: outcomes of all documents.
         documents: number of documents to align.
         sentences: of the source and of the target, if both are lists.
     """
@@ -153,8 +153,8 @@ def run_align(
     sentences in their order.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
         stdout: where links are written that have no output.
 
     Returns:
@@ -197,11 +197,11 @@ def align_files(
     """Link the sentences of documents in files; see ``run_align``.
 
     Args:
-        options: what to do.
+        options: of the verb.
         encode: gives vectors of length 1.
         model: its identity.
         stdout: for links without an output.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
     """
     from interlingua.alignment.align import Aligner, align_documents
     from interlingua.alignment.sentence_alignment import AlignConfig
@@ -235,7 +235,7 @@ def align_files(
 
 
 def check_align(options: AlignOptions) -> list[DocumentPair]:
-    """Return the documents to align; what is read and written is checked.
+    """Return the documents to align, after checking inputs and outputs.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
@@ -257,7 +257,7 @@ def check_align(options: AlignOptions) -> list[DocumentPair]:
 
 
 def _refuse_options_of_files(options: AlignOptions) -> None:
-    """Refuse what is only for documents in files, where both are lists.
+    """Refuse options that are only for documents in files if both sides are lists.
 
     Raises:
         ConfigError: such an option is set.

@@ -89,7 +89,7 @@ class ModelAnalysis:
     """The analyses of one model, which is loaded.
 
     Attributes:
-        options: as given.
+        options: of the verb.
         encoder: the model.
         info: how files name it.
         analyses: to run.
@@ -102,11 +102,11 @@ class ModelAnalysis:
 
     @property
     def keeps_vectors(self) -> bool:
-        """Whether an interrupted run can resume; a change of a function would go unnoticed."""
+        """True if an interrupted run can resume: changes of a function would go unnoticed."""
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> list[Analysis]:
-        """Run the analyses and write what they found."""
+        """Run the analyses and write their results."""
         from interlingua.analysis.run import run_analyses
         from interlingua.retrieval.topk.exact import searching_on
 
@@ -145,7 +145,8 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
         raise ConfigError(
             f"--name gives {len(names)} names for {len(models)} models; separate them with a comma"
         )
-    # --set is for the backend and for the analyses; each takes what begins with a name of its own.
+    # --set is for the backend and for the analyses; each takes the keys that start with a name of
+    # its own.
     of_backend, settings = backend_settings(options.settings or (), options.backend)
     analyses = build_analyses(
         listed(options.only or None), languages=listed(options.languages or None), settings=settings
@@ -173,13 +174,13 @@ def write_models_page(options: AnalyseOptions, found: list[list[Analysis]]) -> A
 
 
 def run_analyse(options: AnalyseOptions, progress: Progress = SILENT) -> Analysed:
-    """Say why an encoder is as good as it is, or what has changed between two.
+    """Explain why an encoder is good or bad, or how two encoders differ.
 
     ``output=None`` writes no files.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         The analyses of each model.

@@ -40,7 +40,7 @@ class AverageOptions(Options):
         reads="models",
     )
     output: PathLike = output_option("Folder of the new model.", REQUIRED, is_positional=True)
-    # Either the shares themselves, or what to choose them on.
+    # Either the shares themselves, or the data on which they are chosen.
     weights: Numbers | None = option(None, "Share of each model, with commas: 0.4,0.6.")
     grid: Numbers | None = option(
         None,
@@ -93,7 +93,7 @@ def run_average(
     ``adapt.average``; without either it is the plain mean.
 
     Args:
-        options: what to do.
+        options: of the verb.
         on_point: called with each point of the grid as it is measured.
 
     Returns:

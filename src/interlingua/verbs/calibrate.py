@@ -1,4 +1,4 @@
-"""``interlingua.calibrate`` and ``interlingua calibrate``: what a mining score is worth."""
+"""``interlingua.calibrate`` and ``interlingua calibrate``: probabilities of mining scores."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> Lea
     """Learn what a mining score is worth: the probability that a pair is a translation.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         The calibration, which is also in the file, and the report.
@@ -84,7 +84,7 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> Lea
     from interlingua.verbs.parts.sources import two_texts
 
     check_calibrate(options)
-    # Held-out pairs are embedded even where the vectors of both texts are given.
+    # Held-out pairs are embedded even if the vectors of both texts are known.
     source, target, model = two_texts(
         options, calibration_folder(options), always_load=options.parallel is not None
     )
@@ -128,11 +128,11 @@ def calibrate_texts(
     """Learn from two sides that are read already; see ``run_calibrate``.
 
     Args:
-        options: what to do.
+        options: of the verb.
         source: the one side.
         target: the other.
         model: identity of the model and its settings.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
     """
     from interlingua.mining.calibration.calibrate import (
         KnownAnswers,

@@ -36,7 +36,7 @@ class CompareOptions(Options):
     format: str | None = option(
         None, "markdown, latex, csv, html or jsonl; by --output's suffix.", group=OUTPUT
     )
-    # What a table shows; a page shows all of it.
+    # Columns of a table; a page shows all of them.
     by: str = option(
         "groups", "Rows: groups or languages, or tasks for one table of all.", group=OUTPUT
     )
@@ -81,8 +81,8 @@ def run_compare(options: CompareOptions, progress: Progress = SILENT) -> Compari
     There is a table of all tasks and one per task, each with a column per result.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         The text, which is also in the output if there is one.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from interlingua.analysis.debiasing.debias_index import DebiasedVectors
 
 Array = Any
-"""An array of numpy, or what has ``__array__``."""
+"""An array of numpy, or an object with ``__array__``."""
 OF_MODELS = ("prompt", "backend", "settings", "dtype", "device", "column")
 """Options that are read only where texts are embedded."""
 OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
@@ -122,7 +122,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            # Typer's value of a repeatable option that is not given.
+            # Typer's value of a repeatable option without a value.
             value = getattr(self, field.name)
             if isinstance(value, list) and not value:
                 object.__setattr__(self, field.name, None)
@@ -142,7 +142,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
         if not isinstance(self.vectors, str | os.PathLike):
             # Arrays come back, and nothing is written.
             refuse_unread(self, "output", "overwrite", reason="vectors in memory", when=True)
-        # What would not be read is refused: someone who gives it expects that it does something.
+        # Options that would have no effect are refused, because a user expects an effect.
         refuse_unread(self, *OF_MODELS, reason="vectors", when=True)
         refuse_unread(self, *OF_ESTIMATES, reason="map", when=self.map is not None)
 
@@ -176,12 +176,12 @@ def run_debias(
     back, and nothing is written.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
-        What was estimated and measured; None where stored vectors went through a map that was
-        given. Of vectors in memory, the mapped ones (``vectors``) with their map.
+        The estimates and measurements; None if a known map was applied to stored vectors. Of
+        vectors in memory, the mapped ones (``vectors``) with their map.
 
     Raises:
         ConfigError: an option is out of range, or does not go with the model or with another

@@ -60,7 +60,7 @@ class LinkedTexts(RowList["TextPair"]):
     Args:
         pairs: with source, target, languages and score; ``fields`` has the documents, the
             positions, the kind of unit and the probability.
-        report: what came of all documents.
+        report: outcomes of all documents.
     """
 
     columns_if_empty = ("source", "target", "score")
@@ -151,7 +151,7 @@ class DocumentsOptions(ModelOptions, PairOptions):
     probability: Annotated[float, Above(0, below=1)] | None = option(
         None, "Write links that are translations with at least this one, 0 to 1.", group=FILTERING
     )
-    # What is written besides.
+    # Further outputs.
     report: PathLike | None = option(
         None,
         "Page with each pair of documents, its coverage and its worst links.",
@@ -205,8 +205,8 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
     run resumes from its work folder.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         The linked sentences; with an output they are written there, and the list is empty.
@@ -244,7 +244,7 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
 
 
 def check_documents_options(options: DocumentsOptions) -> MemoryConfig:
-    """Return what determines the memory; all options are checked.
+    """Return the settings that determine the memory, after checking all options.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
@@ -288,15 +288,15 @@ def make_memory(
     """Make a translation memory in a work folder; see ``run_documents``.
 
     Args:
-        options: what to do.
-        config: what determines the memory.
+        options: of the verb.
+        config: settings that determine the memory.
         files: of both sides.
         left_out: files that are left out.
         encode: computes vectors of length 1.
         model: identity of the model and its settings.
         folder: the work folder.
         keep: whether the folder stays.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
     """
     from interlingua.alignment.documents_page import write_documents_page
     from interlingua.alignment.translation_memory import MEMORY_PARTS, TranslationMemory

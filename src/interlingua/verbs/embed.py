@@ -74,17 +74,17 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     For texts in memory there is ``interlingua.load(model).encode(texts)``.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
-        The report, in lines; the first says what was written.
+        The report, in lines; the first names the output.
 
     Raises:
         ConfigError: an option is wrong.
         DataError: a file can't be read.
     """
-    # What of the vectors' form is not the default; only our own models take it.
+    # Options of the vectors' form that differ from the default; only our own models support them.
     form: dict[str, Any] = {}
     if options.truncate_dim is not None:
         form["truncate_dim"] = options.truncate_dim
@@ -111,12 +111,12 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
             check_content(file)
         if options.language:
             language_of(Path(file), options.language, column=column, option="--language")
-    BadLines(options.on_error)  # refuses what it does not know
+    BadLines(options.on_error)  # refuses unknown values
     output = vector_output(files, os.fspath(options.output))
     # Processes that share the work load the model by its name.
     elsewhere = options.ray is not None or options.devices > 1
     encode, identity = open_model(options, identified=output.to_folder, elsewhere=elsewhere)
-    # With the model all that the vectors depend on: a run that goes on must have made the same.
+    # With the model, all settings that the vectors depend on: a resumed run must have the same.
     settings = [f"normalize={options.normalize_embeddings} language={options.language}"]
     if column is not None:
         settings.append(f"column={column}")

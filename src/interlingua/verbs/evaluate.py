@@ -63,7 +63,7 @@ class Evaluated(RowList["TaskResult"]):
 
     Args:
         results: of the tasks.
-        left_out: what the budget left out, in a line, or None.
+        left_out: tasks that the budget excluded, in a line, or None.
     """
 
     columns_if_empty = (
@@ -250,10 +250,10 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
 
 
 def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
-    """Replace the folder of an index, given in place of a model, by its model and the task index.
+    """Replace the folder of an index, in place of a model, by its model and the task index.
 
     Args:
-        options: as given; returned as they are if the model is not the folder of an index.
+        options: of the verb; returned unchanged if the model is not the folder of an index.
 
     Raises:
         ConfigError: another task is named, which would not read the index.
@@ -291,7 +291,7 @@ class Evaluation:
     """An evaluation with a loaded model and its tasks.
 
     Attributes:
-        options: as given.
+        options: of the verb.
         encoder: the model.
         info: how results name it.
         tasks: to run.
@@ -323,7 +323,8 @@ class Evaluation:
         if options.devices is not None:
             check_devices(options)
         data = data_folder(options.data)
-        # --set is for the backend and for the tasks; each takes what begins with a name of its own.
+        # --set is for the backend and for the tasks; each takes the keys that start with a name of
+        # its own.
         of_backend, of_tasks = backend_settings(options.settings or (), options.backend)
         suite: Sequence[str | Task] | None = options.suite
         if isinstance(options.suite, str):
@@ -354,7 +355,7 @@ class Evaluation:
 
     @property
     def keeps_vectors(self) -> bool:
-        """Whether an interrupted run can resume; a change of a function would go unnoticed."""
+        """True if an interrupted run can resume: changes of a function would go unnoticed."""
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> Evaluated:
@@ -365,7 +366,7 @@ class Evaluation:
 
         options = self.options
         if options.devices is not None:
-            # After this the cache holds the passages' vectors, and what follows only scores.
+            # After this the cache holds the passages' vectors, and the next steps only score.
             embed_parts(options, run_evaluate, progress)
         # None leaves the model's own prompt; an empty text is not a prompt.
         roles = {"query": options.query_prompt, "passage": options.passage_prompt}
@@ -401,8 +402,8 @@ def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evalu
     translations in two columns that are called by their languages, for tasks such as tatoeba.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         One result per task.

@@ -23,8 +23,8 @@ class Exported(NamedTuple):
 
     Attributes:
         output: the directory.
-        verification: how close its vectors are to the model's; None where that was not checked.
-        lines: what the training of token vectors reports.
+        verification: how close its vectors are to the model's; None if that was not checked.
+        lines: report of the training of token vectors.
     """
 
     output: Path
@@ -40,7 +40,7 @@ class ExportOptions(Options):
         "Model directory or hf:owner/name, or a run's folder (its best model).", reads="model"
     )
     output: PathLike = output_option("The new directory.", REQUIRED)
-    # What is written; without any of these a directory for sentence-transformers.
+    # Kinds of output; without any of these, a directory for sentence-transformers.
     onnx: bool = option(
         False, "Write an ONNX graph, pooling inside, for onnxruntime.", group=OUTPUT
     )
@@ -76,7 +76,7 @@ class ExportOptions(Options):
         flags=("--set",),
         metavar="KEY=VALUE",
     )
-    # What the directory and its card say.
+    # Text of the directory and its card.
     dtype: str = option(
         "float32", "To store weights in: float32, bfloat16, float16; int8.", group=OUTPUT
     )
@@ -146,8 +146,8 @@ def run_export(
     It is a directory for sentence-transformers, or graphs, or token vectors.
 
     Args:
-        options: what to do.
-        on_verified: called with what was compared, also where vectors differ.
+        options: of the verb.
+        on_verified: called with the comparison, also if vectors differ.
 
     Returns:
         The directory and how close its vectors are.
@@ -260,7 +260,7 @@ def _without_weights(model: str, output: Path, kinds: Sequence[str]) -> list[str
 
 
 def _check_packages(options: ExportOptions, kinds: Sequence[str]) -> None:
-    """Check what writes the directory and what runs it, before torch is imported.
+    """Check the packages that write the directory and run it, before torch is imported.
 
     Raises:
         MissingExtraError: a library is not installed.

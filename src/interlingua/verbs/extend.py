@@ -18,17 +18,17 @@ def run_extend(options: ExtendSettings, *, progress: bool = False) -> ExtendResu
     An interrupted run resumes where it stopped.
 
     Args:
-        options: what to do.
+        options: of the verb.
         progress: show progress on standard error.
 
     Returns:
-        The model, which is in ``model/`` of the output, and what was measured before and after.
+        The model, which is in ``model/`` of the output, and the measurements before and after.
 
     Raises:
         ConfigError: an option is out of range, or the folder holds something else.
         DataError: files are missing or broken, or nothing is left to train on.
         CheckpointError: there is no such model.
-        InterlinguaError: training was stopped; the same call goes on.
+        InterlinguaError: training was stopped; the same call resumes it.
     """
     check_inputs(options)
     from interlingua.adapt.extend import Extension

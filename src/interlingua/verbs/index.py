@@ -147,8 +147,8 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
     """Make an index of passages, or changes one.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         The numbers of passages.
@@ -210,7 +210,7 @@ def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
     """
     if options.output is None:
         raise ConfigError("name the folder of the index: -o DIR")
-    if is_file_name(arguments[0]):  # no model, but what is to be indexed
+    if is_file_name(arguments[0]):  # no model, but a file to index
         arguments = [DEFAULT_MODEL, *arguments]
     if len(arguments) == 1:
         raise ConfigError(
@@ -255,7 +255,7 @@ def _check(options: IndexOptions) -> None:
             "name what to index: build MODEL FILES, add DIR FILES, delete DIR IDS, or an index"
         )
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
-    # What another action reads and this one does not, and is set all the same.
+    # Options that are set but belong to another action.
     for names in _READ.values():
         for name in names:
             is_set = getattr(options, name) != defaults[name]
@@ -271,7 +271,7 @@ def _delete(options: IndexOptions, folder: str, ids: list[str]) -> Indexed:
 
 
 def _read(options: IndexOptions, folder: str) -> Indexed:
-    """Return what is in an index; ``compact`` makes it smaller before."""
+    """Return the contents of an index; ``compact`` makes it smaller first."""
     from interlingua.retrieval.index_info import index_info
     from interlingua.retrieval.passage_index import PassageIndex
 

@@ -1,4 +1,4 @@
-"""``interlingua.info`` and ``interlingua info``: what this machine can do.
+"""``interlingua.info`` and ``interlingua info``: the abilities of this machine.
 
 With a model also how it would encode with that.
 """
@@ -25,7 +25,7 @@ class Info(NamedTuple):
     executors: dict[str, str]
     """With a model: dtype -> the executor that encodes."""
     dtype: str | None
-    """With a model: what ``--dtype auto`` stands for."""
+    """With a model: the type that ``--dtype auto`` chooses."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class InfoOptions(Options):
 
 
 def run_info(options: InfoOptions) -> Info:
-    """Say what this machine has, and how it encodes with a model.
+    """Report the abilities of this machine, and how it encodes with a model.
 
     For a model that is which executor and dtype encode, why, and every measured rate.
 
     Args:
-        options: what to do.
+        options: of the verb.
 
     Returns:
         The report.
@@ -90,7 +90,7 @@ def _machine() -> list[str]:
 
 
 def _training() -> str:
-    """Return what "auto" of ``run.precision`` and ``run.executor`` is on this CPU, and why."""
+    """Return the choices of ``auto`` for precision and executor on this CPU, with reasons."""
     from interlingua.encoder.executors.training_passes import choose_way
 
     choice = choose_way()
@@ -135,7 +135,7 @@ def _model(encoder: Encoder, name: str) -> Info:
         lines.append(f"  {name_of_dtype}: {choice.executor}, {choice.reason}")
         lines.append(f"    measured: {', '.join(rates)}")
         lines += [f"    not {executor}: {reason}" for executor, reason in choice.refused.items()]
-    # What a lower precision costs in likeness, by which ``auto`` refuses some.
+    # Loss of similarity at a lower precision, by which ``auto`` refuses some.
     for dtype, (mean, lowest) in found.cosines.items():
         lines.append(
             f"  {_dtype_name(dtype)}: cosine with float32 {mean:.6f} in the mean, {lowest:.6f} at"

@@ -1,4 +1,4 @@
-"""``interlingua.look`` and ``interlingua look``: what is in files, before any work."""
+"""``interlingua.look`` and ``interlingua look``: the contents of files, before any work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Looks(RowList["FileLook"]):
 
     columns_if_empty: ClassVar[Sequence[str]] = ("path", "kind", "units")
     next_commands: tuple[str, ...] = ()
-    """Commands to go on with that take several of the files."""
+    """Next commands that take several of the files."""
 
     def records(self) -> list[dict[str, Any]]:
         """Return the reports as they are in JSON, a dictionary for each file."""
@@ -90,15 +90,15 @@ class LookOptions(PairOptions, LineOptions):
 
 
 def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
-    """Report what is in files: format, languages, counts, faults, and the command to go on with.
+    """Report the contents of files: format, languages, counts, faults, and the next command.
 
     No model is needed. Each file is read once, in bounded memory; languages and character sets are
     judged by a sample of the whole file. A file that can't be read is reported with its reason, and
     the others are still looked at.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         A report for each file.
@@ -155,7 +155,7 @@ def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
 def _paths(options: LookOptions) -> Iterator[str]:
     """Yield the files of all names, each once.
 
-    Patterns and folders stand for their files, and a Moses pair is one.
+    Patterns and folders are replaced by their files, and a Moses pair is one.
 
     Raises:
         ConfigError: there is none.
@@ -177,7 +177,7 @@ def _paths(options: LookOptions) -> Iterator[str]:
 
 
 def _expanded(name: str) -> list[str]:
-    """Return the files of a pattern or a folder; any other name alone."""
+    """Return the files of a pattern or a folder; any other name as it is."""
     from interlingua.storage.remote import WILD, expand_pattern
 
     if os.path.isdir(name):
@@ -284,7 +284,7 @@ def _has_two_languages(folders: Sequence[str], texts: Sequence[FileLook]) -> boo
 
 
 def look_table(found: FileLook) -> Table:
-    """Return the table of a file: what is in it, its faults below."""
+    """Return the table of a file: its contents, with its faults below."""
     from interlingua.corpus.inspection.rows import look_rows
     from interlingua.report.tables import Table
 

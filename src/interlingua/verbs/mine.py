@@ -74,7 +74,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
         f" {DEFAULT_CHECKS}, and none with --check none.",
         group=FILTERING,
     )
-    # What is written besides.
+    # Further outputs.
     columns: Names | None = option(
         None,
         "Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins,"
@@ -117,7 +117,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
 
     @property
     def is_like_laser(self) -> bool:
-        """Whether it is done as by LASER's script."""
+        """True if pairs are found as by LASER's script."""
         return self.laser
 
     @property
@@ -125,7 +125,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
         """The threshold, or that of LASER's script."""
         if not self.laser:
             return self.threshold
-        # The script looks at the threshold in this retrieval alone, and its own is 0.
+        # The script uses the threshold only in this retrieval, and its default is 0.
         if self.retrieval == "max":
             return self.threshold or 0.0
         return None
@@ -140,8 +140,8 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     With two lists and neither an output nor a work folder, no file is written.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
+        options: of the verb.
+        progress: receives the progress of the work.
 
     Returns:
         The pairs, best first. With an output they are written there, and the list is empty.
@@ -202,7 +202,7 @@ def _bad_lines(options: MineOptions) -> BadLines:
 
 
 def check_mine(options: MineOptions) -> CheckPlan:
-    """Return what is measured and rejects; all options are checked.
+    """Return the plan of checks and filters, after checking all options.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
@@ -236,7 +236,7 @@ def check_mine(options: MineOptions) -> CheckPlan:
 
 
 def _check_plan(options: MineOptions) -> CheckPlan:
-    """Return what is measured, and what rejects a pair; LASER's script knows no checks."""
+    """Return the checks that measure and those that reject a pair; LASER's script has none."""
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.mine import refuse_unlike_laser
 
@@ -290,12 +290,12 @@ def mine_texts(
     """Find the pairs of two sides that are read already; see ``run_mine``.
 
     Args:
-        options: what to do.
+        options: of the verb.
         source: the one side.
         target: the other.
         model: identity of the model and its settings.
         folder: the work folder; None = both sides are in memory, and no file is written.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
     """
     from interlingua.mining.gold import read_gold
     from interlingua.mining.mine import calibration_for, check_places, mine_pairs, parse_shard
@@ -304,7 +304,7 @@ def mine_texts(
     from interlingua.runtime.workers import connected
 
     checks = check_mine(options)
-    # All that can be refused is checked before the folder is claimed and the work begins.
+    # All options are checked before the folder is claimed and the work starts.
     gold = as_path(options.gold)
     calibration = as_path(options.calibration)
     check_places((options.output, options.report), (source, target), (gold, calibration))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Prepared(NamedTuple):
-    """A corpus that was made: its folder, and what is in it."""
+    """A prepared corpus: its folder and its contents."""
 
     output: Path
     manifest: Manifest
@@ -48,11 +48,11 @@ def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
     The config is a TOML file, or a mapping of the same keys.
 
     Args:
-        options: what to do.
+        options: of the verb.
         progress: show progress on standard error.
 
     Returns:
-        The folder and what is in it.
+        The folder and its contents.
 
     Raises:
         ConfigError: a key is unknown, or a value is wrong.

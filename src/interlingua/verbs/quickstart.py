@@ -52,13 +52,13 @@ class QuickstartOptions(Options):
 def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
     """Collect translations, train an encoder on them, measure it and show what it can do.
 
-    It prints what it finds as it goes, as the command line does.
+    It prints its findings while it runs, as the command line does.
 
     Args:
-        options: what to do.
+        options: of the verb.
 
     Returns:
-        What was found.
+        The findings.
 
     Raises:
         ConfigError: an option is wrong.

@@ -181,7 +181,7 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
         "Checks that reject pairs, with their limits or without: length=2,script; or none.",
         group=FILTERING,
     )
-    # What is written besides.
+    # Further outputs.
     columns: Names | None = option(
         None,
         "Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine,"
@@ -259,9 +259,9 @@ def run_score(
     two columns hold them.
 
     Args:
-        options: what to do.
-        progress: shows how far the work is.
-        stdout: where pairs go that have no output; without it they come back.
+        options: of the verb.
+        progress: receives the progress of the work.
+        stdout: receives the pairs if there is no output; without it they are returned.
 
     Returns:
         The pairs that are kept; without a filter all.
@@ -383,7 +383,7 @@ def _keeping(options: ScoreOptions, encode: Encode, model: str) -> Iterator[Enco
 
 
 def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
-    """Return what a score is, and what is measured and rejects; all options are checked.
+    """Return how scores are made and which checks and filters apply, after checking all options.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
@@ -418,7 +418,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     output_format(options.output, options.format)
     if options.rejected is not None:
         format_with_columns(options.rejected, REJECTED)
-    # A score becomes a probability by a calibration alone.
+    # Only a calibration makes a score a probability.
     needed = list(options.needs_calibration)
     if "probability" in (columns or ()):
         needed.append("probability")
@@ -520,12 +520,12 @@ def write_scored(
     """Write the pairs that are kept, and the others if a file for them is named.
 
     Args:
-        options: what to do.
+        options: of the verb.
         stream: see ``open_bitext``.
         encode: gives vectors of length 1.
         model: its identity, for the calibration.
         stdout: for pairs without an output.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
 
     Returns:
         The report, in lines.

@@ -53,7 +53,7 @@ class SearchOptions(Options):
     )
     dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
-    # What is found.
+    # Selection of the results.
     top: Annotated[int, AtLeast(1)] = option(10, "Passages found at most.", group=SEARCH)
     mode: str = option(
         "vector",
@@ -120,7 +120,7 @@ def _check_first(options: SearchOptions) -> None:
     from interlingua.verbs.evaluate import check_encoder_named
 
     if options.texts is not None:
-        # None stands for the default model.
+        # None means the default model.
         if options.folder is not None:
             check_encoder_named(options.folder, "search(model, question, texts)")
     elif not isinstance(options.folder, str | os.PathLike):
@@ -195,7 +195,7 @@ def run_search(options: SearchOptions) -> Ranking | list[Ranking]:
     ``interlingua.search.searcher.Searcher``, which keep the model.
 
     Args:
-        options: what to do.
+        options: of the verb.
 
     Returns:
         A ranking, a list of hits, best first, with ``shares``, by language; of several questions a

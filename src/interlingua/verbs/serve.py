@@ -37,7 +37,7 @@ class ServeOptions(ServeSettings):
         "auto", "To compute in: float32, bfloat16, float16, int8, auto.", group=MODEL
     )
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
-    # What more than embeddings is served.
+    # Services besides embeddings.
     index: PathLike | None = option(
         None, "Folder of an index of this model, for /search.", group=SEARCH, reads="index"
     )
@@ -63,7 +63,7 @@ def run_serve(options: ServeOptions) -> None:
     The protocols are OpenAI's and text-embeddings-inference's, and there is a page at /.
 
     Args:
-        options: what to do.
+        options: of the verb.
 
     Raises:
         ConfigError: an option is wrong.

@@ -31,8 +31,8 @@ class Trained(list["TrainResult"]):
 
     Args:
         results: one each.
-        again: the command line that goes on with what was stopped.
-        template: the config that was written, where that was all.
+        again: the command line that resumes the stopped run.
+        template: the config that was written, if that was all.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
     several stages.
 
     Args:
-        options: what to do.
+        options: of the verb.
         progress: show progress on standard error.
 
     Returns:
@@ -117,7 +117,7 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
 
     resume = os.fspath(options.resume)
     if isinstance(options.config, str | os.PathLike) and "stage" in table:
-        # Stages have one folder for all; each run's own lies in it.
+        # All stages share a folder, which contains a folder for each run.
         folder, stages = stages_of_file(
             table, options.config, overrides=[*overrides, *_output(options, "output")]
         )

@@ -43,7 +43,7 @@ def _show(result: AverageResult) -> None:
         values = {**point.scores.retrieval, **point.scores.similarity}
         values["mean P@1"] = point.scores.mean_retrieval or 0.0
         values["mean STS"] = point.scores.mean_similarity or 0.0
-        # The first model's weight is what the others leave of 1.
+        # The first model's weight is 1 minus the weights of the others.
         star = "*" if abs(1 - point.share - result.weights[0]) < 1e-12 else " "
         rows.append([f"{star} {point.share:g}", *(f"{values[name]:.2f}" for name in names)])
     table = Table("", ["share", *names], rows, notes=[f"* {result.rule}"], words=())

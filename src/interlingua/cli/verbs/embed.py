@@ -15,6 +15,6 @@ def embed(options: EmbedOptions, quiet: bool) -> None:
     with make_progress(quiet) as progress:
         lines = run_embed(options, progress)
     if quiet:
-        lines = lines[1:]  # what was cut is always printed
+        lines = lines[1:]  # truncation is always reported
     for line in lines:
         print(line, file=sys.stderr)

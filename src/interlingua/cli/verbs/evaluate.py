@@ -16,7 +16,7 @@ from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
 def evaluate(options: EvaluateOptions, quiet: bool) -> None:
     """Run the tasks, print their tables and write their result files."""
     output = Path(options.output or ".")
-    # Before the bar begins, so that a mistake shows alone.
+    # Before the progress bar starts, so that an error is shown without it.
     evaluation = Evaluation.of(options)
     with (
         make_progress(quiet) as progress,

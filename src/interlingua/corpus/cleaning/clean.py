@@ -61,10 +61,9 @@ class CleanConfig(CheckedSettings):
     """Share (0 to 1) of a side's letters (a Chinese one again worth 3) that must be in its
     language's script; names, acronyms and code fill the rest. 0 switches the rule off."""
     drop_identical: bool = True
-    """Whether a pair of two equal texts is dropped."""
+    """Drop pairs of two equal texts."""
     identify_languages: bool = False
-    """Whether languages are identified (by py3langid, the extra ``langid``; about 10,000 texts a
-    second)."""
+    """Identify languages (by py3langid, the extra ``langid``; about 10,000 texts a second)."""
     min_language_confidence: Annotated[float, Between(0, 1)] = 0.8
     """Probability (0 to 1) another language must reach to drop a pair; close relatives never do."""
     min_identified_letters: Annotated[int, Between(0, 10**9)] = 20
@@ -122,7 +121,7 @@ class Cleaner:
         target = self._measure([pair.target for pair in pairs], target_languages)
         good = np.ones(len(pairs), dtype=bool)
         for rule, dropped in self._broken_rules(source, target):
-            # Only what no earlier rule has dropped counts for this one.
+            # Only pairs that no earlier rule has dropped count for this one.
             self.counts[rule] += int(np.count_nonzero(good & dropped))
             good &= ~dropped
         normalized = zip(
@@ -142,8 +141,9 @@ class Cleaner:
 
     def _measure(self, texts: list[str], text_languages: list[str]) -> _SideMeasures:
         points = normalize_codes(texts, markup=self.config.markup)
-        # Script number of every code point, 0 for what is neither a letter nor a mark; each script
-        # has a width, the number of Latin letters that one of its characters stands for.
+        # Script number of every code point, 0 for characters that are neither letters nor marks.
+        # Each script has a width, the number of Latin letters that one of its characters
+        # represents.
         numbers = script_numbers()[points.codes]
         widths = letter_widths()[numbers]
         letters = np.where(numbers != 0, widths, 0)

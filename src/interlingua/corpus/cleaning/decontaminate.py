@@ -109,7 +109,7 @@ def _keys_of(strings: Iterator[str], markup: Markup) -> UInt64[ndarray, " k"]:
     for chunk in portions(strings, _CHUNK):
         parts = [keys, text_keys(chunk)]
         if markup != "keep":
-            # Training texts are compared after cleaning, the evaluation texts stand as they are.
+            # Training texts are compared after cleaning, the evaluation texts are not changed.
             parts.append(text_keys(normalize_texts(chunk, markup=markup)))
         # Merged at each chunk, so that memory holds every distinct key once.
         keys = np.unique(np.concatenate(parts))

@@ -11,7 +11,7 @@ from jaxtyping import Bool, UInt64
 from numpy import ndarray
 
 LOOKED_UP_AT_ONCE = 1 << 19  # keys
-RUN_KEYS = 1 << 22  # 32 MiB: what is sorted in memory at once
+RUN_KEYS = 1 << 22  # 32 MiB: keys that are sorted in memory at once
 
 
 class ExactDeduplicator:
@@ -20,7 +20,7 @@ class ExactDeduplicator:
     Fresh keys gather in a few sorted arrays in memory, each at least twice as long as the next;
     together they hold ``run_keys`` at most, then they are written to ``folder`` as one run that is
     only looked up, page by page. Ten million keys take 80 MB of disk, and their pages are given
-    back after every chunk. Keys stand for texts: two different pairs share one with a probability
+    back after every chunk. Keys represent texts: two different pairs share one with a probability
     of at most about 2^-58.
 
     Args:
@@ -81,7 +81,7 @@ def is_in(ordered: UInt64[ndarray, " m"], keys: UInt64[ndarray, " n"]) -> Bool[n
         return found
     for first in range(0, len(keys), LOOKED_UP_AT_ONCE):
         portion = slice(first, first + LOOKED_UP_AT_ONCE)
-        # A key above all others would stand behind the last one.
+        # A key above all others would be placed behind the last one.
         places = np.minimum(np.searchsorted(ordered, keys[portion]), len(ordered) - 1)
         found[portion] = ordered[places] == keys[portion]
     return found

@@ -63,7 +63,7 @@ class LanguageCheck:
         found, probability = self._identifier.classify(text)
         if probability < self._min_confidence:
             return False
-        # ISO 639 calls what is in no language, such as numbers, zxx.
+        # In ISO 639, text without a language, such as numbers, is zxx.
         return found != "zxx" and not _are_related(expected, found)
 
     def _label(self, language: languages.Language) -> str | None:

@@ -149,7 +149,7 @@ def checked_language(
         return LanguageCode(spoken.code, region_of(code))
     if script is None:
         return code
-    # Japanese and Korean names and addresses may be in Han characters alone.
+    # Japanese and Korean names and addresses may be only in Han characters.
     if script == "Hani" and resolve_language(code).script in ("Jpan", "Hang", "Kore"):
         _warn_once(os.fspath(path), _contradiction(code, script, option, spoken))
         return code
@@ -172,7 +172,7 @@ def _tell_once(path: str, name: str, spoken: Language, option: str) -> None:
 
 
 def _contradiction(code: str, script: str, option: str, spoken: Language | None) -> str:
-    """Return the error's text: which script was expected and found, and what to pass."""
+    """Return the error's text: the scripts expected and found, and the language to pass."""
     language = resolve_language(code)
     named = getattr(code, "name", code)
     other = spoken or usual_language(script)
@@ -203,7 +203,7 @@ def usual_language(script: str) -> Language | None:
 def _language_of_country(code: str, script: str | None, texts: Sequence[str]) -> Language | None:
     """Return the language of the texts if the name of the code is the country's where it is spoken.
 
-    None if the name is no country's, or the texts do not tell.
+    None if the name is no country's, or the texts do not decide it.
     """
     name = getattr(code, "name", "")
     spoken = languages_of_region(OTHER_COUNTRY_CODES.get(name.lower(), name))

@@ -43,7 +43,7 @@ def shingle_codes(
         repeats[starts + points.spans - 1] += lacking
         codes = np.repeat(codes, repeats)
         starts = starts + np.cumsum(lacking) - lacking
-    # The upper half is zero within the basic plane, so that its codes stay what they are.
+    # The upper half is zero within the basic plane, so that its codes do not change.
     return (codes ^ (codes >> np.uint32(16))).astype(np.uint16), starts
 
 
@@ -65,7 +65,7 @@ def shingle_hashes(
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):  # MurmurHash3's last mix
         hashes ^= hashes >> np.uint32(shift)
         hashes *= np.uint32(factor)
-    # A run at one of a text's last ``size`` places holds the separator, or goes on behind it.
+    # A run at one of a text's last ``size`` places contains the separator, or continues behind it.
     ends = np.append(starts[1:], len(codes))
     for back in range(1, size + 1):
         hashes[ends - back] = hashes[starts]
@@ -107,7 +107,7 @@ def jaccard(
 ) -> Float64[ndarray, " n"]:
     """Compute the exact Jaccard index |A & B| / |A | B| of n texts' and n others' shingle sets."""
     marked = [_marked(hashes, starts, side) for side, (hashes, starts) in enumerate((a, b))]
-    # Sorted by text, then shingle, then side: a shingle that both sides have stands twice in a row.
+    # Sorted by text, then shingle, then side: a shingle of both sides occurs twice in a row.
     shingles = np.sort(np.concatenate(marked))
     shingles = shingles[np.append(True, shingles[1:] != shingles[:-1])]  # each once per side
     shared = shingles[1:][(shingles[1:] ^ shingles[:-1]) == 1]  # the same but for the side

@@ -1,4 +1,4 @@
-"""Whether a name that is also an English word is meant as a language: the text decides.
+"""Names of languages that are also English words: the text decides their meaning.
 
 ``is.txt`` may be Icelandic, and ``fin.txt`` may be about money. Such a name counts as a language
 only if the text supports it: by letters of the language's script, or, in Latin script, by its

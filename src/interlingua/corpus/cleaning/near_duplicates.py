@@ -38,13 +38,13 @@ _VERIFIED = 2_000  # candidate pairs compared at a time
 class NearDuplicates:
     """Finds texts that nearly repeat an earlier one.
 
-    Two texts do where the Jaccard index of their character shingles is at least ``threshold``.
-    Texts come in by `add`, in as many chunks as they need; case, punctuation and white space do not
-    count. On disk lie 2 bytes a character, 8 a text and 4 a text and band. `duplicates` goes
+    Two texts do if the Jaccard index of their character shingles is at least ``threshold``. Texts
+    come in by `add`, in as many chunks as they need; case, punctuation and white space do not
+    count. It takes 2 bytes of disk a character, 8 a text and 4 a text and band. `duplicates` goes
     through the bands one by one: texts with equal keys are sorted together, and each is compared,
-    exactly, with the first and with the previous of its kind. So what is reported is a near
-    duplicate for certain, and a pair at the threshold is missed about once in a hundred times. The
-    result does not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
+    exactly, with the first and with the previous of its kind. So every reported text is a near
+    duplicate, and a pair at the threshold is missed about once in a hundred times. The result does
+    not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
 
     Args:
         folder: where the index goes; made where it is missing, its files are written anew.
@@ -124,10 +124,10 @@ class NearDuplicates:
             order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
             rows = order.astype(np.uint32)
             keys = (order >> np.uint64(32)).astype(np.uint32)
-            # Whether a row has the key of the one before it, and is not the first of its key.
+            # True for rows with the key of the row before, which are not the first of their key.
             follows = np.append(False, keys[1:] == keys[:-1])
             del order, keys  # before the next arrays of the same length
-            # The place where each row's key begins: a running maximum of the places of first rows.
+            # The first row of each row's key: a running maximum of the positions of first rows.
             leaders = np.where(follows, 0, np.arange(len(rows), dtype=np.uint32))
             leaders = np.maximum.accumulate(leaders)[follows]
             places = np.flatnonzero(follows)

@@ -161,7 +161,7 @@ def _collapse_spaces(codes: UInt32[ndarray, " c"]) -> UInt32[ndarray, " d"]:
         codes = codes[~np.append(idle, False)]
         space = codes == _SPACE
         end = codes == SEPARATOR
-    # What is left at a text's beginning, behind the separator of the one before.
+    # The rest at a text's start, behind the separator of the one before.
     leading = space & np.concatenate(([True], end[:-1]))[: len(space)]
     if leading.any():
         codes = codes[~leading]

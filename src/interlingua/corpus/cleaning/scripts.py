@@ -1,7 +1,7 @@
 """Which script a code point belongs to, by Unicode block, for every script that languages.py names.
 
-A block is exact enough to tell text in the wrong script from text in the right one, and the whole
-table is one byte per code point.
+Blocks are exact enough to distinguish text in the wrong script from text in the right one, and the
+whole table is one byte per code point.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy import ndarray
 from interlingua.corpus.cleaning.codepoints import PLANES, in_categories
 
 # ISO 15924 script -> ranges of code points, both ends included. "Kana" is both kana, "Hani" all Han
-# characters, as the blocks do not tell simplified from traditional ones.
+# characters, because the blocks do not distinguish simplified from traditional ones.
 BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
     "Latn": ((0x41, 0x24F), (0x250, 0x2AF), (0x1D00, 0x1DBF), (0x1E00, 0x1EFF), (0x2C60, 0x2C7F),
              (0xA720, 0xA7FF), (0xAB30, 0xAB6F), (0xFF21, 0xFF5A)),

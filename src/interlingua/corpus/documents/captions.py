@@ -1,8 +1,8 @@
 """Blocks of subtitles: cues joined to sentences.
 
-A sentence often goes over several cues. A cue goes on in the next one if it has no mark of an end,
+A sentence often spans several cues. A cue continues in the next one if it has no mark of an end,
 the next one follows soon, and the file uses such marks at all; without them, as in many Chinese and
-Thai subtitles, only if the next one begins with a small letter. Each speaker of a cue is a unit.
+Thai subtitles, only if the next one starts with a small letter. Each speaker of a cue is a unit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST_GAP = 3000
 _MOST_CUES = 8
 """Cues of one sentence."""
 _PUNCTUATED = 0.3
-"""Share of the cues that end in a mark, from which on the others go on in the next one."""
+"""Share of cues that end in a mark, from which on the others continue in the next one."""
 _CONTINUED = ",;-–—、，；،"
 _ELLIPSES = ("...", "…")
 _GREEK_QUESTION = re.compile("[\u0370-\u03ff];$")
@@ -86,7 +86,7 @@ def _is_ended(text: str) -> bool:
 
 
 def _goes_on(before: str, text: str, is_punctuated: bool) -> bool:
-    """Return whether a sentence goes on in the next cue."""
+    """Return whether a sentence continues in the next cue."""
     if before[0] in _APART or text[0] in _APART:
         return False
     if text.startswith(_ELLIPSES) and before.endswith((*_ELLIPSES, *_CONTINUED)):

@@ -260,7 +260,7 @@ def _latin_charset(content: bytes, language: str | None) -> str | None:
 
 def _likely_languages(content: bytes) -> list[str]:
     """Return the languages in Latin script of which a text has frequent words, the most first."""
-    # The letters of ASCII are the same in all of these sets. Any letter stands for the others.
+    # The letters of ASCII are the same in all of these sets. One letter represents the others.
     text = re.sub(rb"[\x80-\xff]", b"\xff", content).decode("iso8859-1")
     shares = word_shares_by_language(text)
     least = max(_LEAST_WORDS, _OF_BEST * max(shares.values(), default=0.0))

@@ -24,7 +24,7 @@ class LeftOut(NamedTuple):
 
     Attributes:
         path: of the file or folder.
-        reason: why, and what to do about it.
+        reason: with the remedy.
     """
 
     path: str
@@ -68,7 +68,7 @@ def find_documents(
 
 
 def _expanded(path: PathLike, left_out: list[LeftOut]) -> Iterator[Path]:
-    """Yield the files that a path or pattern stands for."""
+    """Yield the files of a path or pattern."""
     name = os.fspath(path)
     if os.path.isdir(name):
         yield from _files_below_folder(name, left_out)

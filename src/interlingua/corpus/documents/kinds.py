@@ -36,7 +36,7 @@ OTHER_DOCUMENTS = {
     ".rst": "convert it to .html or .md",
     ".adoc": "convert it to .html or .md",
 }
-"""Documents that are not read, and what to do with them."""
+"""Documents that are not read, with remedies."""
 
 
 def has_sections(path: PathLike) -> bool:

@@ -191,7 +191,7 @@ class _BlockReader:
     def _add_text(self, line: str) -> None:
         indent = len(line) - len(line.lstrip())
         if self._was_blank:
-            # What is not below the text of an item is behind the list.
+            # Text that is not below the text of an item is behind the list.
             while self._indents and indent < self._indents[-1] and not _ITEM.match(line):
                 self._indents.pop()
         quote = _QUOTE.match(line)
@@ -271,7 +271,7 @@ class _BlockReader:
 
 
 def plain_markdown(text: str) -> str:
-    """Return the text of a block without its marks: what a browser would show."""
+    """Return the text of a block without its marks, as a browser would show it."""
     if not re.search(r"[\\`*_~\[<&]", text):
         return text
     # Code is shown as it is written, so that its marks are set aside.

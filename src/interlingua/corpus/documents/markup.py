@@ -1,8 +1,8 @@
 """Blocks of HTML: headings, paragraphs, list items, table cells and code, in reading order.
 
-A block ends where a browser would begin a new line. Tags that are not closed, or are closed twice,
-cost no text. What a reader does not see is left out: scripts, styles, templates, and the readings
-above Chinese and Japanese characters.
+A block ends where a browser would start a new line. Tags that are not closed, or are closed twice,
+cost no text. Text that a reader does not see is left out: scripts, styles, templates, and the
+readings above Chinese and Japanese characters.
 
 The time is linear in the characters: documents come from strangers.
 """
@@ -26,7 +26,7 @@ from interlingua.corpus.documents.units import (
     declared_language,
 )
 
-# Tags after which the text goes on in the same line.
+# Tags after which the text continues in the same line.
 _INLINE_NAMES = """
 a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark meter output q
 ruby rb s samp small span strike strong sub sup time tt u var wbr
@@ -155,7 +155,7 @@ class _Parser(HTMLParser):
             self._hidden.pop(tag, None)
 
     def _kind(self) -> tuple[str, int]:
-        """Return the kind and level of a block by what is open around it."""
+        """Return the kind and level of a block by the open elements around it."""
         innermost = self._open[-1] if self._open else ""
         if innermost in _CELLS:
             return CELL, 0

@@ -238,7 +238,7 @@ def _is_at_edge(line: _Line) -> bool:
 
 
 def _edge_key(line: _Line) -> tuple[bool, str]:
-    """Return what headers have in common: the edge, and the text without numbers."""
+    """Return the key that headers share: the edge, and the text without numbers."""
     text = re.sub(r"\d+", "#", line.text)
     if re.fullmatch(r"[ivxlcIVXLC]+", text):
         text = "#"
@@ -285,7 +285,7 @@ def _paragraphs(page: list[_Line]) -> Iterator[list[_Line]]:
 
 
 def _begins(line: _Line, before: _Line, left: float, right: float) -> bool:
-    """Return whether a line begins a paragraph, or a list item."""
+    """Return whether a line starts a paragraph or a list item."""
     if line.box != before.box or abs(line.size - before.size) > 0.1 * before.size:
         return True
     if ITEM_MARK.match(line.text):
@@ -311,7 +311,7 @@ def _block(lines: list[_Line], levels: dict[float, int], words: Counter[str]) ->
 
 
 def _goes_on(before: TextBlock, block: TextBlock) -> bool:
-    """Return whether the first block of a page goes on with the last one of the page before."""
+    """Return whether the first block of a page continues the last one of the page before."""
     if block.kind != PARAGRAPH or before.kind == HEADING:
         return False
     last = before.text.rstrip("\"'”»）)")[-1:]
@@ -362,7 +362,7 @@ def _unpacked_bytes(data: memoryview, most: int, depth: int) -> int:
     unpacker = zlib.decompressobj()
     size = 0
     head = b""
-    # In small parts: what is behind the end of the stream would be copied.
+    # In small parts, because the bytes behind the end of the stream would be copied.
     for start in range(0, len(data), _PART):
         part = bytes(data[start : start + _PART])
         try:

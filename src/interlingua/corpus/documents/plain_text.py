@@ -91,7 +91,7 @@ def _blocks_of(group: list[str], width: int, is_last: bool) -> Iterator[TextBloc
     parts: list[str] = []
     kind = PARAGRAPH
     for line in group:
-        # Between paragraphs there may be lines of marks alone.
+        # Between paragraphs there may be lines of only marks.
         if _UNDERLINE.fullmatch(line.strip()):
             continue
         mark = ITEM_MARK.match(line.strip())

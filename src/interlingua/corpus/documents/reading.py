@@ -92,7 +92,7 @@ def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:
 
 
 def remedy_of(suffix: str) -> str:
-    """Return what to do with a file of a kind that is not read."""
+    """Return the remedy for a file of a kind that is not read."""
     if suffix in OTHER_DOCUMENTS:
         return f"{suffix} is not read: {OTHER_DOCUMENTS[suffix]}"
     return f"known kinds: {', '.join(DOCUMENT_SUFFIXES)}"

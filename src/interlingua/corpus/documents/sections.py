@@ -1,8 +1,8 @@
 """Sections of documents, with their headings, for search.
 
 A section is the text between two headings. It knows the title of the document, the headings above
-it, and the place in the document's text where it begins. The text of Markdown is the file as it is,
-with its markup; that of other documents is what a reader sees, a line for each unit.
+it, and its offset in the document's text. The text of Markdown is the file as it is, with its
+markup; that of other documents is the visible text, a line for each unit.
 
 The time is linear in the characters: documents come from strangers.
 """

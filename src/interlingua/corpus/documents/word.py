@@ -52,7 +52,7 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufefc]")
 
 
 class _Style(NamedTuple):
-    """A paragraph style, with what it inherits."""
+    """A paragraph style, with its inherited properties."""
 
     name: str = ""
     level: int = 0
@@ -168,7 +168,7 @@ class _Reader:
         self._languages[name] += len(text)
 
     def _style(self, paragraph: Any) -> _Style:
-        """Return the style of a paragraph, with what the paragraph itself says."""
+        """Return the style of a paragraph, with the paragraph's own properties."""
         properties = paragraph.find(f"{_W}pPr")
         if properties is None:
             return _Style()
@@ -177,7 +177,7 @@ class _Reader:
 
 
 def _paragraph_styles(styles: Any) -> dict[str, _Style]:
-    """Return the styles by their ids, each with what it inherits."""
+    """Return the styles by their ids, each with its inherited properties."""
     elements = {style.get(f"{_W}styleId"): style for style in styles.findall(f"{_W}style")}
     found: dict[str, _Style] = {}
     for name in elements:
@@ -245,6 +245,6 @@ def _notes(part: Any, reader: _Reader) -> Iterator[TextBlock]:
         if kind not in ("footnotes", "endnotes") or relation.is_external:
             continue
         for note in parse(relation.target_part.blob):
-            # Those with a type are lines between text and notes.
+            # Other types are the lines between text and notes.
             if note.get(f"{_W}type") in (None, "normal"):
                 yield from reader.blocks(note)

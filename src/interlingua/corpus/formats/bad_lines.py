@@ -1,10 +1,10 @@
 """Lines of a data file that can't be used.
 
 The first one stops the work, or all are left out, counted and kept in a file of their own. Of a
-compressed file or of XML that is damaged or cut short, what stands before that place is kept. What
-stops in any case is what makes pairs wrong, or hides where the next good line is: files of unequal
-length, which are aligned nowhere for certain, a line beyond the limit, and a file of which nothing
-can be read.
+compressed file or of XML that is damaged or truncated, the content before that place is kept.
+Faults that make pairs wrong, or hide the next good line, always stop the work: files of unequal
+length, in which no position is aligned for certain, a line beyond the limit, and a file of which
+nothing can be read.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class BadLines:
 
     Attributes:
         count: lines left out.
-        first: what is wrong with the first ones.
-        damages: of damaged files, each with what was read before the damage.
+        first: errors of the first ones.
+        damages: of damaged files, each with the amount that was read before the damage.
 
     Raises:
         ConfigError: there is no such way.
@@ -50,7 +50,7 @@ class BadLines:
         self.damages: list[str] = []
         self._file: TextIO | None = None
         self._stack = contextlib.ExitStack()
-        # File and line of what was rejected: a file may be read more than once.
+        # File and line of rejected lines: a file may be read more than once.
         self._seen: set[tuple[str, int]] = set()
 
     def __enter__(self) -> BadLines:
@@ -152,5 +152,5 @@ def _with_escapes(text: str) -> str:
     r"""Return a text with bytes that are not UTF-8 written as ``\xe4``."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # a surrogate of JSON, which stands for no byte
+    except UnicodeEncodeError:  # a surrogate of JSON, which represents no byte
         return text.encode("utf-8", "backslashreplace").decode("utf-8")

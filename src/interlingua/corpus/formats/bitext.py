@@ -73,7 +73,7 @@ DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"
 OTHER_LANGUAGES = "other languages"
 SCORE = "score"
 _DAMAGED = "rest of a damaged file"
-"""Counts files of which only what stands before the damage was read."""
+"""Counts damaged files that were read only up to the damage."""
 
 
 class TextPair(NamedTuple):
@@ -100,7 +100,7 @@ class ChosenColumns(NamedTuple):
 
 
 class TableChoice(NamedTuple):
-    """What the user says of a table, and None for what is to be found."""
+    """The user's choices for a table; None for values that are to be found."""
 
     columns: ChosenColumns | None = None
     sheet: str | None = None
@@ -110,7 +110,7 @@ class TableChoice(NamedTuple):
 
 
 class PairWithOrigin(TextPair):
-    """A pair with what it was read from, which a writer of the same format keeps.
+    """A pair with its origin, which a writer of the same format keeps.
 
     Equal to any other pair of the same texts, languages and score.
     """
@@ -236,8 +236,7 @@ def read_pairs(
         header_row: number of the row that names the columns of a table; found by default.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
             ...).
-        bad: what becomes of lines that can't be read, and of what stands before the damage in a
-            file; by default the first fault stops.
+        bad: how to handle unreadable lines and damaged files; by default the first fault stops.
 
     Raises:
         DataError: the file is missing, broken or misaligned, with its name and line, or its
@@ -649,7 +648,7 @@ def _in_checked_languages(
     )
     from interlingua.corpus.inspection.faults import warn_of_first
 
-    # What is wrong further on is raised in its turn, after the pairs before it.
+    # Later errors are raised in their turn, after the pairs before them.
     first: list[TextPair] = []
     failure: Exception | None = None
     try:

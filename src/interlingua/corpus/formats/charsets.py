@@ -12,7 +12,7 @@ _TEXT = re.compile(
     r"utf-8|iso8859-\d+|cp\d+|koi8-[rut]|big5|big5hkscs|gb2312|gbk|gb18030|euc_jp|euc_jis_2004|euc_kr|shift_jis\w*|johab"
     r"|tis-620|ptcp154|kz1048|mac-\w+"
 )
-"""What Python calls them."""
+"""Their names in Python."""
 _MULTIBYTE = re.compile(r"gb\w+|big5\w*|euc_\w+|shift_jis\w*|johab|cp9\d\d")
 
 

@@ -44,7 +44,7 @@ KEYWORD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,3})\])?\s*(
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "b": "\b", "f": "\f", "a": "\a"}
 OBSOLETE = "#~"
 COMMENTS = {"comment": "# ", "extracted": "#.", "reference": "#:", "previous": "#|"}
-"""Fields of a pair and how the comments begin that they hold."""
+"""Fields of a pair, with the start of the comments that they contain."""
 ENGLISH_PLURAL = "n!=1"
 _MANY = 100  # a number that takes the form of most counts
 MAX_CATALOGUE_BYTES = 1 << 26
@@ -258,7 +258,7 @@ def _as_fuzzy(message: Message) -> Message:
             lines[number] = f"{line}, fuzzy"
             break
     else:
-        # Flags stand behind the other comments.
+        # Flags follow the other comments.
         place = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
         lines.insert(place, "#, fuzzy")
     return message._replace(flags=flags, lines=tuple(lines) if message.lines else ())
@@ -402,7 +402,7 @@ def _blocks(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
 
 
 def _kind_of(line: str) -> str:
-    """Return what a line is: a keyword, ``string``, ``comment``, ``broken`` or empty."""
+    """Return the kind of a line: a keyword, ``string``, ``comment``, ``broken`` or empty."""
     if not line:
         return ""
     content = line
@@ -463,7 +463,7 @@ def _message(block: list[tuple[int, str]], path: str) -> Message | None:
 
 
 def _string(content: str, path: str, number: int) -> str:
-    """Return what is between the quotation marks of a line.
+    """Return the text between the quotation marks of a line.
 
     Raises:
         DataError: one is missing or too many.

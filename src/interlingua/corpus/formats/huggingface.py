@@ -85,7 +85,7 @@ class HuggingFace:
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Write a .parquet file with a ``translation`` column, of one language pair.
 
-        The score and what the pairs have besides are further columns: numbers and truth values if
+        The score and further values of the pairs are further columns: numbers and truth values if
         all are of one kind, else text.
         """
         return self._write(pairs, path, None)

@@ -21,7 +21,7 @@ _DELIMITERS = (",", "]", " ", "\t", "\r", "\n")
 
 
 def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the items of a file that is a JSON list, each with the line that it begins in.
+    """Yield the items of a file that is a JSON list, each with the number of its first line.
 
     Memory holds one item.
 
@@ -42,7 +42,7 @@ def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def is_json_array(path: PathLike) -> bool:
-    """Return whether a file begins as a list of JSON does."""
+    """Return whether a file starts like a list of JSON."""
     # Not by lines: the list may be a single line that is longer than the limit.
     with open_text(path, in_lines=False, is_json=True) as file:
         while chunk := file.read(4096):
@@ -54,7 +54,7 @@ def is_json_array(path: PathLike) -> bool:
 class _Window:
     """The part of a file that is being parsed.
 
-    ``_text[_at:]`` is what has been read and not parsed yet; ``_newlines`` counts the lines before
+    ``_text[_at:]`` has been read and not parsed yet; ``_newlines`` counts the lines before
     ``_text``.
     """
 
@@ -111,7 +111,7 @@ class _Window:
                 self._fail(f"not JSON ({error.msg})")
             except ValueError as error:
                 self._fail(f"JSON that can't be used: {error}")
-            # The digits of a number at the window's end may go on behind it.
+            # The digits of a number at the window's end may continue behind it.
             is_whole = isinstance(value, dict | list | str)
             is_whole = is_whole or self._text[end : end + 1] in _DELIMITERS
             if not is_whole and self._read():
@@ -120,7 +120,7 @@ class _Window:
             return value
 
     def _read(self, at_least: int = 0) -> bool:
-        """Add text to the window, without what is parsed; false at the file's end."""
+        """Add text to the window and drop the parsed part; false at the file's end."""
         more = self._file.read(max(CHUNK_CHARACTERS, at_least))
         self._newlines += self._text.count("\n", 0, self._at)
         self._text = self._text[self._at :] + more

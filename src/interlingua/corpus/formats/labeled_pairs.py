@@ -9,7 +9,7 @@ which they are published:
   and XNLI's ``.txt`` and ``.tsv``, GLUE's, SICK's; a ``split`` column chooses the rows, a
   ``language`` column names the language;
 - tables without: ``a<TAB>b<TAB>label`` (XTREME's XNLI, silver pairs), ``label<TAB>a<TAB>b``, and
-  what a file's name tells: ``sts-train.csv`` (STS benchmark's own seven columns),
+  files known by their names: ``sts-train.csv`` (STS benchmark's own seven columns),
   ``stsb-de-train.csv`` (stsb-multi-mt, quoted), ``STS.en-de.txt`` (the extended STS17),
   ``STS.input.MSRpar.txt`` with its ``STS.gs.MSRpar.txt`` (SemEval).
 
@@ -68,7 +68,7 @@ STS_BENCHMARK_COLUMNS = 7
 
 
 class LabeledPair(NamedTuple):
-    """Two sentences and what relates them."""
+    """Two sentences and their relation."""
 
     a: str
     b: str
@@ -141,7 +141,7 @@ def read_labeled(
         if row.label is None:
             unlabeled += 1
             continue
-        # What the row says comes before what the file's name or the caller does.
+        # The row takes precedence over the file's name and the caller.
         row_languages = languages
         if row.language:
             code = _language(row.language, path, row.line)
@@ -170,7 +170,7 @@ def labeled_rows(
     Args:
         path: the file, plain or compressed.
         kind: of the labels.
-        layout: of a table; by default what its header, its name or its first row tells.
+        layout: of a table; default: from its header, its name or its first row.
         split: of a file with a split in every row; others are read whole.
         may_be_empty: whether a file may have no labeled rows.
 

@@ -106,7 +106,7 @@ def _is_meant(path: Path, code: str, column: ColumnChoice) -> bool:
         with open_text(path, errors="surrogateescape") as lines:
             return is_meant(sampled(lines), code)
     except (InterlinguaError, OSError):
-        # What is wrong with a file is reported when it is read.
+        # Errors of a file are reported when it is read.
         return True
 
 
@@ -151,12 +151,12 @@ def language_of(
 
 
 def _compared(path: Path, code: str, column: ColumnChoice, option: str, *, is_given: bool) -> str:
-    """Return the code, or what the first texts of the file show it to mean."""
+    """Return the code, or the one that the first texts of the file show it to mean."""
     if not path.is_file():
         return code
     from interlingua.corpus.cleaning.language_evidence import checked_language, sampled
 
-    # What can't be read is reported when all is read.
+    # Unreadable lines are reported when the whole file is read.
     try:
         if is_table(path):
             texts = _with_warnings_of_first(read_column(path, column=column, language=code), path)

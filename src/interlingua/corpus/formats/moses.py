@@ -125,7 +125,7 @@ class OpusZip:
         self._write(path, write)
 
     def _write(self, path: str, write_members: Callable[[str], int]) -> int:
-        """Write the archive of what ``write_members`` writes under a prefix."""
+        """Write the archive of the files that ``write_members`` writes under a prefix."""
         import tempfile
 
         # Next to the archive, where there is room for it if there is room for the archive.
@@ -146,7 +146,7 @@ class OpusZip:
 
 @contextlib.contextmanager
 def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive to read; what its members raise while they are read is one line, too.
+    """Open a zip archive to read; errors while its members are read are one line, too.
 
     Raises:
         DataError: it can't be read, is damaged, encrypted or packed in a way that Python does not
@@ -188,7 +188,8 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
     """
     if "," in path and not Path(path).exists():
         first, second = (Path(part.strip()) for part in path.split(",", 1))
-        # What is given comes before a file's own ending, and that before a pair in the name.
+        # The caller's languages take precedence over a file's ending, and that over a pair in the
+        # name.
         named = languages_from_name(first) or (None, None)
         source = source_language or _language_of_suffix(first) or named[0]
         target = target_language or _language_of_suffix(second) or named[1]
@@ -247,11 +248,11 @@ def _member_lines(archive: zipfile.ZipFile, name: str, path: str, errors: str) -
     number = 0
     place = f"{path}!{name}"
     with archive.open(name) as raw:
-        # Against bombs: what a member unpacks to is bounded, and so is the length of a line.
+        # Against bombs: the unpacked size of a member is bounded, and so is the length of a line.
         unpacked = guard_expansion(raw, place, archive.getinfo(name).compress_size)
         try:
             for number, line in enumerate(guard_lines(unpacked, place), 1):
-                # A byte order mark may stand in front of the first line.
+                # A byte order mark may precede the first line.
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8", errors)
         except UnicodeDecodeError as error:
             raise DataError("not UTF-8; convert it first", path=place, line=number) from error

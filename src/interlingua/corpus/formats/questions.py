@@ -91,7 +91,7 @@ def read_questions(
     Args:
         path: the file.
         languages: only questions of these; default: all.
-        skipped: counts what is left out, by reason.
+        skipped: counts questions that are left out, by reason.
 
     Raises:
         DataError: a file is missing, is of no known layout, holds something else (with its line),
@@ -366,7 +366,7 @@ def squad_paragraphs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @contextlib.contextmanager
 def squad_errors(path: Path, keys: str) -> Iterator[None]:
-    """Turn what a file of another form than SQuAD's makes fail into one line.
+    """Report errors of a file of another form than SQuAD's in one line.
 
     Args:
         path: the file.
@@ -468,8 +468,8 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
 
     Args:
         path: the topics file.
-        name: what the file is called.
-        stems: what it may be called otherwise, as .jsonl or .txt.
+        name: of the file.
+        stems: other possible names, as .jsonl or .txt.
     """
     names = [Path(name).name, *(f"{stem}.{kind}" for stem in stems for kind in ("jsonl", "txt"))]
     names = [_plain_name(one) for one in names]

@@ -1,4 +1,4 @@
-"""Sentences out of one column of a table, for what takes plain text.
+"""Sentences of one column of a table, for readers of plain text.
 
 A table is CSV, the first sheet of an Excel workbook, or subtitles, of which the columns are text,
 start and end. The first row names the columns. The
@@ -142,7 +142,7 @@ def _place_of(column: ColumnChoice) -> SentenceColumn:
 
 
 def refuse_column(column: ColumnChoice, path: PathLike) -> None:
-    """Refuse a column of what has none.
+    """Refuse a column of a file that has none.
 
     Raises:
         ConfigError: a column, a sheet or a header row is named, and the file has none.

@@ -35,7 +35,7 @@ from interlingua.storage.files import PathLike, open_text, open_text_writer
 
 _DELIMITERS = ",;\t"
 _LOOKED_AT = 50
-"""Lines of a CSV file that tell its delimiter."""
+"""Number of lines of a CSV file from which its delimiter is found."""
 BOM = "\ufeff"
 """Without it Excel takes UTF-8 for the character set of the country."""
 
@@ -194,7 +194,7 @@ class _Rewindable:
 
 
 def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows, each with the number of the line that it begins in.
+    """Yield the rows, each with the number of its first line.
 
     If a row has a quotation mark too many or too few, only one line is rejected. Otherwise such a
     row would include the following ones.
@@ -235,7 +235,7 @@ def _delimiter(lines: Sequence[str]) -> str:
         rows: list[int] = []
         with contextlib.suppress(csv.Error):  # it is reported when the rows are read
             rows += [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
-        if len(lines) == _LOOKED_AT and len(rows) > 1:  # the last row may go on in the next line
+        if len(lines) == _LOOKED_AT and len(rows) > 1:  # the last row may continue in the next line
             rows.pop()
         if rows and min(rows) == max(rows) > most:
             best = delimiter

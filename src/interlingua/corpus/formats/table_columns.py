@@ -65,7 +65,7 @@ class TableColumns(NamedTuple):
     source_language: int = -1
     target_language: int = -1
     header: bool = False
-    """Whether the first row names the columns."""
+    """True if the first row names the columns."""
     languages: tuple[str, str] | None = None
     """Names of the columns."""
 
@@ -159,7 +159,7 @@ def _without_titles(
 
 
 def _filled(rows: Iterator[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows with at least so many cells."""
+    """Yield the rows with at least ``width`` cells."""
     for number, cells in rows:
         yield number, cells + [""] * (width - len(cells))
 
@@ -215,7 +215,7 @@ def find_columns(
     found = header_columns(cells, source, target)
     if found is not None:
         return found
-    # No header: the number of columns tells.
+    # No header: the number of columns decides.
     if len(cells) == 2:
         return TableColumns(0, 1)
     if len(cells) == 3 and _is_number(cells[0]):
@@ -237,7 +237,7 @@ def shown_cells(cells: Sequence[str]) -> str:
 def header_columns(
     cells: Sequence[str], source: str | None = None, target: str | None = None
 ) -> TableColumns | None:
-    """Return which column holds what if the cells name them; None if they are no header.
+    """Return the kinds of columns if the cells name them; None if they are no header.
 
     Args:
         cells: of the first row.
@@ -390,7 +390,7 @@ def _extra_columns(columns: TableColumns, names: Sequence[str]) -> list[tuple[st
 
 
 def other_fields(item: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
-    """Return what an object holds besides the used keys."""
+    """Return the values of an object besides the used keys."""
     taken = set(used)
     return {key: value for key, value in item.items() if key not in taken}
 
@@ -413,7 +413,7 @@ def score_of_cell(cell: str) -> float:
 def _pair(
     cells: Sequence[str], columns: TableColumns, known_languages: tuple[str | None, str | None]
 ) -> TextPair:
-    # What a row says of its languages comes before what holds for the whole file.
+    # A row's languages take precedence over those of the whole file.
     source_code = _cell(cells, columns.source_language) or known_languages[0]
     target_code = _cell(cells, columns.target_language) or known_languages[1]
     if not source_code or not target_code:

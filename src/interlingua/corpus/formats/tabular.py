@@ -132,8 +132,8 @@ def _cells(line: str) -> list[str]:
 def _is_header(cells: list[str], path: str, source: str | None, target: str | None) -> bool:
     """Return whether the first line names columns.
 
-    Two names of languages may also be two words: they are a header if they are the languages of
-    the file, or if nothing else tells these.
+    Two names of languages may also be two words: they are a header if they are the languages of the
+    file, or if these are not known otherwise.
     """
     columns = header_columns(cells, source, target)
     if columns is None or columns.languages is None:
@@ -323,7 +323,7 @@ def _score_of(value: Any) -> float | None:
 def _keys_of(
     item: dict[str, Any], source: str | None, target: str | None, chosen: ChosenColumns | None
 ) -> TableColumns:
-    """Return which keys hold what, by their numbers.
+    """Return the kinds of keys, by their numbers.
 
     Raises:
         ValueError: no keys are known for both texts.

@@ -38,7 +38,7 @@ NATIVE_CODE = {"bpt", "ept", "it", "ph", "ut"}
 """Tags of which the content is formatting of the original, not text."""
 _NOTE = "note"
 FORM_OF_UNIT = ("srclang", "datatype", "segtype", "o-encoding", "o-tmf")
-"""Attributes of a unit that say how it is written, not what it says."""
+"""Attributes of a unit about its form, not its meaning."""
 _SCORE = "score"
 """Type of the property."""
 OTHER_VARIANT = "other variants of a language"
@@ -221,7 +221,7 @@ def _kept_unit(pair: TmxPair) -> str:
     if pair.score is not None:
         score = SubElement(unit, "prop", {"type": _SCORE})
         score.text = f"{pair.score:.6g}"
-    # The score first, then what the unit has besides texts: TMX wants <prop> before <tuv>.
+    # The score first, then the unit's further values: TMX wants <prop> before <tuv>.
     for child in pair.origin.element:
         is_old_score = (
             child.tag == "prop" and child.get("type") == _SCORE and pair.score is not None

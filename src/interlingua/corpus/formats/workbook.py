@@ -139,7 +139,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
         form: how the sheet looks; the first row is its header. None = as Excel's empty sheet.
 
     Raises:
-        DataError: a text or the number of rows is beyond what Excel holds.
+        DataError: a text or the number of rows exceeds Excel's limits.
         MissingExtraError: openpyxl is not installed.
     """
     library = _openpyxl()

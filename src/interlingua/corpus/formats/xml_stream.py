@@ -4,7 +4,7 @@ The parser builds a tree as it reads; each entry is taken out of the tree once i
 out. Entity bombs are refused by expat itself (2.4.1 on), and external entities are never fetched.
 
 An entry that is not well-formed costs itself and not the file. The bytes are cut behind the end of
-each entry; if the parser fails within one, a new parser goes on with the next, inside of the same
+each entry; if the parser fails within one, a new parser continues with the next, inside of the same
 open elements. Characters that XML forbids are taken out before parsing, and an entry is decoded as
 UTF-8 if it is valid UTF-8, whatever the file declares.
 """
@@ -38,7 +38,7 @@ _PREFIX = re.compile(r"\s(xmlns:[\w.-]+)\s*=\s*(\"[^\"<]*\"|'[^'<]*')")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]{1,8})|([0-9]{1,10}));")
 Rejected = Callable[[DataError, str], None]
-"""Takes what is wrong with an entry, and its text."""
+"""Receives the error of an entry, and its text."""
 
 
 def xml_events(
@@ -164,7 +164,7 @@ class _Reader:
         self.begins = re.compile(rf"<(?:[\w.-]+:)?(?:{'|'.join(entries)})[\s>/]")
 
     def read(self, piece: bytes) -> list[tuple[str, Element]]:
-        """Return the events of a piece: of what is before its entry, and of the entry."""
+        """Return the events of a piece: those before its entry, and those of the entry."""
         if not self.encoding:
             self.encoding = declared_encoding(piece, self.path)
         text = self._cleaned(decoded(piece, self.encoding))
@@ -186,7 +186,7 @@ class _Reader:
         return events
 
     def _entry(self, text: str, outside: list[Element], events: list[tuple[str, Element]]) -> str:
-        """Add the events of an entry, and return what is behind one that can't be read."""
+        """Add the events of an entry, and return the rest behind an unreadable one."""
         lines = text.count("\n")
         if not is_decoded(text):
             self._reject(f"not in its declared character set {self.encoding}", text)
@@ -248,7 +248,7 @@ class _Reader:
         self.open = [element for _, element in self.parser.read_events()]
 
     def _events(self, text: str | None) -> list[tuple[str, Element]]:
-        """Feed a text, or the end of the file, and return what it gives.
+        """Feed a text, or the end of the file, and return its events.
 
         Raises:
             _EntryError: it is not well-formed.
@@ -286,7 +286,7 @@ class _Reader:
     def _closed(self, element: Element) -> None:
         self.open.pop()
         if element.tag in self.entries:
-            # What is before the entry in its parent has been handed out as well. Attributes of the
+            # Content before the entry in its parent has been handed out as well. Attributes of the
             # parent stay, because its start may still be on its way.
             parent = self.open[-1] if self.open else element
             del parent[:]
@@ -313,7 +313,7 @@ class _Reader:
 
 
 class _EntryError(Exception):
-    """An entry, or what is around the entries, is not well-formed."""
+    """An entry, or the content around the entries, is not well-formed."""
 
     def __init__(self, problem: DamagedFileError) -> None:
         super().__init__(str(problem))
@@ -380,7 +380,7 @@ def declared_encoding(piece: bytes, path: PathLike) -> str:
         DataError: Python does not know it.
     """
     found = _DECLARED.search(piece[:1024])
-    # What was UTF-16 is UTF-8 by now, and what is read as bytes can't be.
+    # UTF-16 has been converted to UTF-8 before, and bytes can't be UTF-16.
     if found is None or found[1].lower().startswith((b"utf-16", b"ucs-2", b"utf16", b"utf-8")):
         return "utf-8"
     name = found[1].decode("ascii")

@@ -53,7 +53,7 @@ PRESENTATION = (
     "\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdff\ufe80-\ufefc\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
     "\uff65-\uffdc"
 )
-"""Characters that Unicode has for their shape or width alone."""
+"""Characters that Unicode has only for their shape or width."""
 FEW_WORDS = 4
 """Words from which on a text in capitals is no row of abbreviations, whatever their length."""
 LONG_WORDS = 4
@@ -95,7 +95,7 @@ def undo_forms(texts: Sequence[str], forms: Collection[str]) -> list[str]:
 
 
 def normalizers_of(forms: Collection[str]) -> list[dict[str, Any]]:
-    """Return the steps of a ``tokenizer.json`` that undo forms, for libraries that read that alone.
+    """Return the steps of a ``tokenizer.json`` that undo forms, for libraries that read only that.
 
     There are none for presentation forms and capitals.
     """

@@ -62,8 +62,8 @@ def decomposed(text: str, draw: random.Random, language: str = "") -> str:
 def points(text: str, draw: random.Random, language: str = "") -> str:
     """Return an Arabic or Hebrew text with a drawn point behind each letter but the last of a word.
 
-    The points are not those of the words: what is measured is whether points matter. A text that
-    has points loses them first.
+    The points are not those of the words: the test measures whether points matter. A text that has
+    points loses them first.
     """
     pointed = []
     plain = without_points(text)
@@ -86,7 +86,7 @@ def soft_hyphens(text: str, draw: random.Random, language: str = "") -> str:
         if not (word[0].isupper() or word[0].islower()):
             return word
         parts = [word[start : start + SYLLABLE] for start in range(0, len(word), SYLLABLE)]
-        # One letter alone is never cut off.
+        # A single letter is never cut off.
         if len(parts[-1]) == 1:
             parts[-2:] = [parts[-2] + parts[-1]]
         return SOFT_HYPHEN.join(parts)

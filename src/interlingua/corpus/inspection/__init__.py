@@ -1,1 +1,1 @@
-"""What is in a file of texts or pairs, and what is wrong with it, before any work."""
+"""Contents and faults of a file of texts or pairs, before any work."""

@@ -124,7 +124,7 @@ def _places(counts: Int64[ndarray, " n"], shares: Sequence[float]) -> list[int]:
 
 
 class Order:
-    """Whether the values of a stream are sorted, up to a few.
+    """A test of whether the values of a stream are sorted, but for a few.
 
     Args:
         share: of neighbors that must be in order.

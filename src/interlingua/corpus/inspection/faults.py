@@ -1,7 +1,7 @@
-"""What is wrong with texts or pairs: each fault with its number, its place and a remedy.
+"""Faults of texts or pairs, each with its count, its place and a remedy.
 
-The functions take a sample, or the first texts of a file: a file that is looked at and one that a
-verb begins to read are judged by the same code.
+The functions take a sample, or the first texts of a file: an inspected file and one that a verb
+starts to read are checked by the same code.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Fault(NamedTuple):
     """swapped, shifted, misread, not UTF-8, duplicates, copies, empty, sorted, header, test
     sentences, language, damaged."""
     text: str
-    """One line: what, how many, where, and what to do."""
+    """One line: fault, count, place and remedy."""
     units: int = 0
     """Units that have it; of a sample, those of the sample."""
     first: int | None = None
@@ -140,7 +140,7 @@ def swapped_faults(sample: Sequence[Sampled]) -> list[Fault]:
     """Return the fault of pairs of which the sides are swapped, compared with most pairs."""
     marks = swapped_pairs([(unit.source, unit.target) for unit in sample])
     found = [unit for unit, swap in zip(sample, marks, strict=True) if swap]
-    # Copies, names and numbers tell nothing, and do not count.
+    # Copies, names and numbers are no evidence, and do not count.
     known = len(marks) - marks.count(None)
     if len(found) < max(_LEAST_SWAPPED, _SWAPPED_SHARE * known):
         return []
@@ -230,7 +230,7 @@ def _share(count: int, total: int) -> str:
 
 
 def first_faults(pairs: Sequence[tuple[str, str]]) -> list[Fault]:
-    """Return what the first pairs of a file, which a verb begins to read, show to be wrong."""
+    """Return the faults of the first pairs of a file that a verb starts to read."""
     if not pairs:
         return []
     sample = [Sampled(number, *pair) for number, pair in enumerate(pairs, 1)]
@@ -245,7 +245,7 @@ def first_faults(pairs: Sequence[tuple[str, str]]) -> list[Fault]:
 
 
 def warn_of_first(pairs: Sequence[tuple[str, str]], path: PathLike) -> None:
-    """Log once what the first pairs of a file show to be wrong."""
+    """Log once the faults of the first pairs of a file."""
     for fault in first_faults(pairs):
         _warn_of_fault(os.fspath(path), fault.text)
 

@@ -1,4 +1,4 @@
-"""What is in a file: its format, languages, counts and faults, and the command to go on with."""
+"""Contents of a file: format, languages, counts, faults, and the next command."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SideLook(NamedTuple):
     language: str
     """Code that the file or the user names; empty where neither does."""
     found_language: str
-    """Code that the texts look like; empty where they do not tell."""
+    """Code of the language that the texts look like; empty if unknown."""
     scripts: dict[str, float]
     """Share of the letters by script, in a sample of the whole file."""
     empty: int
@@ -54,7 +54,7 @@ class SideLook(NamedTuple):
 
 
 class FileLook(NamedTuple):
-    """What is in a file."""
+    """Contents of a file."""
 
     path: str
     kind: str
@@ -86,7 +86,7 @@ class FileLook(NamedTuple):
 
 @dataclass(frozen=True)
 class LookSettings:
-    """How files are opened and what they are compared with."""
+    """Options of opening files and comparing them."""
 
     format: str | None = None
     languages: tuple[str | None, str | None] = (None, None)
@@ -97,7 +97,7 @@ class LookSettings:
 def look_into(
     path: str, settings: LookSettings, progress: Progress = SILENT, *, name: str | None = None
 ) -> FileLook:
-    """Read a file once and report what is in it; one that can't be read is reported, too.
+    """Read a file once and report its contents; an unreadable file is reported, too.
 
     Args:
         path: a file, the prefix of two, both with a comma, or data of a hub.
@@ -161,7 +161,7 @@ def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:
 
 
 def _named_languages(opened: Opened, found: StreamCounts) -> tuple[str, ...]:
-    """Return the languages of both sides, empty where no name or several tell them."""
+    """Return the languages of both sides, empty if not exactly one name shows them."""
     if len(found.languages) > 1:
         return ("", "")
     # Codes with a region are plain ones in a report.
@@ -299,14 +299,14 @@ def _order_faults(found: StreamCounts, sides: Sequence[SideLook]) -> list[Fault]
 
 
 def side_names(sides: Sequence[SideLook]) -> tuple[str, ...]:
-    """Return what the sides of a file are called."""
+    """Return the names of the sides of a file."""
     if len(sides) > 1:
         return ("source", "target")
     return ("text",)
 
 
 def next_command(path: str, kind: str, sides: Sequence[SideLook], *, named: bool) -> str:
-    """Return the command to go on with; empty if there is none for such a file.
+    """Return the next command; empty if there is none for such a file.
 
     Args:
         path: of the file.
@@ -329,7 +329,7 @@ def next_command(path: str, kind: str, sides: Sequence[SideLook], *, named: bool
 
 
 def languages_in_words(side: SideLook) -> str:
-    """Return the language of a side, and what its texts look like if that differs."""
+    """Return the language of a side, and that of its texts if it differs."""
     if not side.language and not side.found_language:
         return "unknown"
     code = side.language or side.found_language

@@ -1,9 +1,9 @@
 """Which languages texts are in, and which pairs have their sides swapped, without a model.
 
 A language is known by its script, by letters that no relative has, and in Latin script by its
-frequent words. Swapped pairs are found by what the file itself shows: most words are in one of its
-columns alone, so that a pair with the words of the other column on each side is a swapped one. That
-needs no list of words, and works for any two languages.
+frequent words. Swapped pairs are found from the file itself: most words are in only one of its
+columns, so that a pair with the words of the other column on each side is a swapped one. That needs
+no list of words, and works for any two languages.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _LETTERS = {
         "arb_Arab": "ةىإأ",
     },
 }
-"""Script -> language -> letters that tell it from its relatives; the first that is met decides."""
+"""Script -> language -> letters that distinguish it from its relatives; the first that is met
+decides."""
 _LEAST_LETTERS = 0.002
 """Share of these among the letters of the script."""
 _LEAST_SCRIPT = 0.6
@@ -74,7 +75,7 @@ def script_shares(texts: Sequence[str]) -> dict[str, float]:
 
 
 def guess_language(texts: Sequence[str]) -> str | None:
-    """Return the code of the language of most texts; None if they do not tell."""
+    """Return the code of the language of most texts; None if unknown."""
     shares = script_shares(texts)
     if not shares:
         return None
@@ -115,7 +116,7 @@ def swapped_pairs(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
         pairs: source and target each, from all parts of the file.
 
     Returns:
-        For each pair whether it is; None if its words do not tell.
+        For each pair whether it is; None if its words are no evidence.
     """
     words = [(_words(source), _words(target)) for source, target in pairs]
     # Learned from the first part at first: swapped pairs mostly follow one another, so that a part
@@ -147,7 +148,7 @@ def _words(text: str) -> frozenset[str]:
     letters = frozenset(filter(str.isalpha, folded))
     if _SPACELESS.search(folded):
         return letters
-    # The blocks of letters tell two scripts apart in texts that share no words with others.
+    # The blocks of letters distinguish two scripts in texts that share no words with others.
     blocks = frozenset([f"block {ord(letter) >> 8}" for letter in letters])
     return blocks.union(_WORD.findall(folded))
 
@@ -175,7 +176,7 @@ def _columns_of_words(
 def _is_swapped(
     pair: tuple[frozenset[str], frozenset[str]], columns: dict[str, int]
 ) -> bool | None:
-    """Return whether each side has the words of the other column; None if they do not tell."""
+    """Return whether each side has the words of the other column; None if unknown."""
     right = 0
     of_other = []
     for own, side in enumerate(pair):

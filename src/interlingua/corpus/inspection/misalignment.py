@@ -1,9 +1,9 @@
-"""Pairs of which one side has slipped: source i stands next to target i + k.
+"""Pairs of which one side has slipped: source i is next to target i + k.
 
 Lengths of translations go together: their correlation is mostly 0.8 or more, and near 0 for
 sentences that have nothing to do with each other. In blocks of pairs, the correlation of the
-logarithms of both lengths is compared with that of source i and target i + k, for small k. Where
-lengths do not tell, as in a file that is sorted by length, the numbers in both texts decide.
+logarithms of both lengths is compared with that of source i and target i + k, for small k. If
+lengths are no evidence, as in a file that is sorted by length, the numbers in both texts decide.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _FAR = 8
 LEAST_PAIRS = 48
 """Pairs that a correlation needs."""
 _MANY = 8
-"""Blocks from which on one of them alone is no evidence."""
+"""Number of blocks from which on a single one is no evidence."""
 _CLEAR = 0.5
-"""Correlation at some k, from which on lengths tell."""
+"""Correlation at some k, from which on lengths are evidence."""
 _ABOVE = 0.3
-"""By how much it must be above that of pairs as they stand."""
+"""Minimum excess over the correlation of pairs without a shift."""
 _LEAST_NUMBERS = 16
 """Texts with numbers that a block needs."""
 _NUMBER = re.compile(r"\d+")
 
 
 class Slip(NamedTuple):
-    """Where pairs begin to be shifted, and how."""
+    """Start and size of a shift of pairs."""
 
     first: int
     """Number of the first shifted pair, from 1."""
     last: int
     """Number of the last pair of the blocks that show it."""
     shift: int
-    """The translation of source i stands next to source i - shift."""
+    """The translation of source i is next to source i - shift."""
 
 
 class _Block(NamedTuple):
@@ -73,7 +73,7 @@ class SlipFinder:
         if len(self._texts) >= LEAST_PAIRS:
             self._examine(self._texts)
         self._texts = []
-        # In a long file one block alone may look shifted by chance.
+        # In a long file a single block may look shifted by chance.
         if self._read >= _MANY * _BLOCK:
             self.slips = [slip for slip in self.slips if slip.last - slip.first >= _BLOCK]
         return self.slips
@@ -90,10 +90,10 @@ class SlipFinder:
         self._before = block
 
     def _note(self, block: _Block, shift: int) -> None:
-        """Begin a slip, or let the one before go on."""
+        """Start a slip, or continue the one before."""
         last = block.start + len(block.x)
         if self.slips and self.slips[-1].shift == shift:
-            # Blocks between the two that tell nothing belong to it, too.
+            # Blocks without evidence between the two belong to it, too.
             self.slips[-1] = self.slips[-1]._replace(last=last)
             return
         both = block
@@ -129,7 +129,7 @@ def shift_of_lengths(x: Float64[ndarray, " n"], y: Float64[ndarray, " n"]) -> in
 
 
 def shift_of_numbers(pairs: Sequence[tuple[str, str]]) -> int | None:
-    """Return the shift at which most texts hold equal numbers; None if they do not tell."""
+    """Return the shift at which most texts contain equal numbers; None if unknown."""
     sources = [sorted(_NUMBER.findall(source)) for source, _ in pairs]
     targets = [sorted(_NUMBER.findall(target)) for _, target in pairs]
     # Few different numbers, such as years, are equal by chance.
@@ -176,7 +176,7 @@ def _correlation(x: Float64[ndarray, " n"], y: Float64[ndarray, " n"]) -> float:
 def _change(block: _Block, shift: int) -> int:
     """Return the index of the first pair that fits better when it is shifted.
 
-    The cut with the least sum of differences: as they stand before it, shifted behind it.
+    The cut with the least sum of differences: unshifted before it, shifted behind it.
     """
     x = block.x - np.median(block.x - block.y)
     as_is = np.abs(x - block.y)

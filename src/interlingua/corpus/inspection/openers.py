@@ -40,7 +40,7 @@ from interlingua.storage.json_text import json_values
 
 Kind = Literal["pairs", "texts", "document", "questions", "passages", "labeled pairs"]
 UNKNOWN = ("eng_Latn", "fra_Latn")
-"""Stands for the languages of a file that names none, until its texts tell them."""
+"""Placeholder for the languages of a file that names none, until its texts show them."""
 _LOOKED_AT = 200
 """Lines that distinguish pairs from texts."""
 _BAD_KEPT = 200
@@ -90,9 +90,9 @@ class Opened:
         format: name of the format.
         pairs: of a bitext.
         texts: of any other kind.
-        languages: codes that the file or the caller names; empty where neither does.
+        languages: codes that the file or the caller names; empty if neither does.
         bad: lines that can't be read.
-        skipped: what the reader leaves out, by reason.
+        skipped: number of units that the reader leaves out, by reason.
     """
 
     kind: Kind
@@ -163,7 +163,7 @@ def open_pairs(
     named: tuple[str | None, str | None] = (source, target)
     is_once = _is_read_once(path)
     if is_once:
-        # It can't be tried in several ways, and has no name that tells its format.
+        # It can't be tried in several ways, and has no name that shows its format.
         name = format or "tsv"
         named = (source or UNKNOWN[0], target or UNKNOWN[1])
     else:
@@ -191,7 +191,7 @@ def open_pairs(
     except DamagedFileError:
         raise
     except DataError:
-        # Its languages may be what is missing; another error comes again.
+        # Its languages may be missing; another error comes again.
         opened.bad = CountedBadLines()
         opened.skipped.clear()
         if is_once:
@@ -242,7 +242,7 @@ def _first_object(path: str) -> dict[str, object]:
     try:
         value = next((value for _, value in json_values(path)), None)
     except DataError:
-        return {}  # the reader says what is wrong
+        return {}  # the reader reports the error
     if isinstance(value, list) and value:
         value = value[0]
     if not isinstance(value, dict):
@@ -299,7 +299,7 @@ def _has_pair_columns(path: str) -> bool:
 
 def _open_lines(path: str, languages: tuple[str | None, str | None]) -> Opened:
     """Open lines: pairs if most have a tab, else texts."""
-    # Published questions are known by their names alone.
+    # Published questions are recognized only by their names.
     stem = stem_and_suffix(path)[0]
     if stem.endswith(".questions") or stem.startswith("topic"):
         return _open_questions(path)
@@ -368,7 +368,7 @@ def _labeled_texts(path: str, kind: LabeledPairKind) -> Iterator[str]:
 
 
 def _begun(opened: Opened) -> Opened:
-    """Read the first text, so that what is no such file is known at once."""
+    """Read the first text, so that a file of another kind is recognized at once."""
     texts = opened.texts
     first = next(texts, None)
     if first is not None:

@@ -7,7 +7,7 @@ from interlingua.corpus.inspection.files import FileLook, SideLook, languages_in
 
 
 def look_rows(found: FileLook) -> list[tuple[str, str]]:
-    """Return what is in a file, as name and value each."""
+    """Return the contents of a file, as name and value each."""
     if found.error:
         return [("unreadable", found.error)]
     rows = [("format", f"{found.kind}, {found.format}, {found.encoding}")]
@@ -19,7 +19,7 @@ def look_rows(found: FileLook) -> list[tuple[str, str]]:
     if left_out:
         count = f"{count} (left out: {left_out})"
     rows.append((found.kind, count))
-    # Of texts alone there are neither pairs nor copies.
+    # A file of texts has neither pairs nor copies.
     if found.kind == "pairs":
         rows.append(("duplicates", f"{found.duplicates:,} pairs, {_per_side(found, 'duplicates')}"))
         rows.append(("copies", f"{found.copies:,}"))

@@ -33,7 +33,7 @@ _SORT_OF_SCORES = 0.98
 
 @dataclass
 class StreamCounts:
-    """What was counted and sampled of a stream.
+    """Counts and a sample of a stream.
 
     Attributes:
         sides: of source and target, or of texts alone.
@@ -46,7 +46,7 @@ class StreamCounts:
         overlap: units with a side in an evaluation set, by the name of that.
         sample: units in the order of the file.
         first: the first unit, which need not be in the sample.
-        failure: what ended the stream early.
+        failure: the error that ended the stream early.
     """
 
     sides: list[SideCounts]

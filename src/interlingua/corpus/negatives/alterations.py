@@ -1,4 +1,4 @@
-"""Ways to alter one sentence so that it nearly stays what it was and means something else.
+"""Alterations of a sentence that change few words and its meaning.
 
 An altered form is made in two steps: regular expressions find the spans that can be changed, and
 one of them is drawn and replaced. Each function yields altered forms of a text, without end as long
@@ -31,7 +31,7 @@ _DIGITS = re.compile(r"\d+")
 _PIECE = re.compile(r"[^\s\u200b]+")  # Khmer has the zero-width space between words
 _HAN = r"\u3400-\u9fff\uf900-\ufaff"
 _KATAKANA = r"\u30a1-\u30fa\u30fc"
-# Characters that seldom belong to a content word: what stands between two of them is taken for one.
+# Characters that seldom belong to a content word: the text between two of them is taken for one.
 _FUNCTION = (
     "的了着是在和与與或及而也都就但把被从從对對向于於以为為有不这"
     "這那其之等个個们們会會要可能很更最并並她他它我你"
@@ -153,7 +153,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _put(text: str, start: int, end: int, other: str) -> str:
-    """Put ``other`` for a span in the case of what was there.
+    """Replace a span by ``other``, in the case of the replaced text.
 
     Where ``other`` is empty, the spaces after the span go with it.
     """

@@ -1,7 +1,7 @@
 """A small lexicon of opposites: negated and plain phrases, and antonyms.
 
 It has languages of many families. ``data/contrasts.toml`` has some dozens of frequent words per
-language, as they stand in a text: no inflection is known, so only the forms that are listed are
+language, as they occur in a text: no inflection is known, so only the forms that are listed are
 found. It is made for altering sentences, not for understanding them.
 """
 
@@ -17,7 +17,7 @@ from importlib import resources
 from interlingua.config.languages import resolve_language
 
 UNSPACED = frozenset({"Hans", "Hant", "Jpan", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"})
-"""Scripts in which a phrase may stand inside what has no spaces."""
+"""Scripts without spaces, in which a phrase may be inside of other text."""
 _KINDS = ("negation", "antonym")
 
 
@@ -26,11 +26,11 @@ class Opposites:
     """The opposites of one kind in one language.
 
     Attributes:
-        table: phrase in lower case, with a plain apostrophe -> what may stand for it; empty to take
-            it away.
+        table: phrase in lower case, with a plain apostrophe -> its possible replacements; empty to
+            remove it.
         pattern: finds the phrases in a text, the longest first, in any case and with either
             apostrophe.
-        spaced: a phrase begins and ends where a word does.
+        spaced: a phrase starts and ends where a word does.
     """
 
     table: Mapping[str, tuple[str, ...]]

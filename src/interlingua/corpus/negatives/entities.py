@@ -42,8 +42,7 @@ class _Word(NamedTuple):
     end: int
     text: str
     begins: bool
-    """Nothing but punctuation stands between it and the sentence's start, or it follows a full
-    stop, a quote, ..."""
+    """Only punctuation precedes it in the sentence, or it follows a full stop, a quote, ..."""
 
 
 class _Shape(NamedTuple):
@@ -75,8 +74,8 @@ class Gazetteer:
             words = _words(text)
             capitals = [word for word in words if word.text[0].isupper()]
             small.update(word.text for word in words if not word.text[0].isupper())
-            if 3 * len(capitals) <= 2 * len(words):  # a headline tells nothing
-                # Where a sentence begins, every word has a capital letter.
+            if 3 * len(capitals) <= 2 * len(words):  # a headline is no evidence
+                # At the start of a sentence, every word has a capital letter.
                 inside = [word for word in capitals if not word.begins]
                 large.update(word.text for word in inside)
                 names.update(name.text for name in _runs(text, inside))
@@ -135,7 +134,7 @@ def _words(text: str) -> list[_Word]:
     words = []
     for match in _WORD.finditer(text):
         before = text[: match.start()].rstrip(" ")[-1:]
-        # After a full stop or a quote a new sentence may begin; after a comma or a word it doesn't.
+        # After a full stop or a quote a new sentence may start; after a comma or a word it doesn't.
         begins = not before or not (before == "," or in_word(before))
         words.append(_Word(*match.span(), match[0], begins))
     return words

@@ -34,8 +34,8 @@ class Altered(NamedTuple):
 
     Attributes:
         text: one line.
-        original: the sentence that it was made from; empty where the files don't say.
-        kind: what was altered, ``number``.
+        original: the sentence that it was made from; empty if the files don't name it.
+        kind: of the alteration, ``number``.
     """
 
     text: str
@@ -61,7 +61,7 @@ def hard_negatives(
         texts: a list, or an object that reads its sentences again each time: they are iterated two
             or three times.
         language: theirs, any code.
-        kinds: what to alter; negation and antonyms need a language that ``contrasts`` knows.
+        kinds: of alterations; negation and antonyms need a language that ``contrasts`` knows.
         per_sentence: maximum number of negatives of a sentence per kind.
         seed: of all draws.
 
@@ -99,7 +99,7 @@ class Alterer:
         texts: sentences of the language from which names are taken; read only where ``kinds`` has
             ``entity``.
         language: theirs, any code.
-        kinds: what to alter; what the language has no rules for is left out.
+        kinds: of alterations; those without rules for the language are left out.
 
     Raises:
         ConfigError: a kind is unknown.
@@ -174,7 +174,7 @@ def _drafts(
     drafts = []
     for text in texts:
         for kind, alteration in alterations.items():
-            # A generator of its own: what is drawn depends on no other sentence or kind.
+            # A generator of its own: draws depend on no other sentence or kind.
             draw = random.Random(f"{seed}\0{kind}\0{text}")
             drafts += [Altered(form, text, kind) for form in _forms(alteration, text, draw, count)]
     return drafts
@@ -185,5 +185,5 @@ def _forms(alteration: Alteration, text: str, draw: random.Random, count: int) -
 
     Few alterations have many forms, so the search is short.
     """
-    # Some alterations go on forever and repeat themselves where a sentence has few forms.
+    # Some alterations never end, and repeat themselves if a sentence has few forms.
     return list(dict.fromkeys(islice(alteration(text, draw), 4 * count)))[:count]

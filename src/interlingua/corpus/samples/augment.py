@@ -3,9 +3,9 @@
 Pairs that people have scored (gold) are few, and their sentences can be paired in many more ways.
 Each sentence of the gold pairs is paired with its nearest neighbors by cosine of a bi-encoder's
 vectors, which gives more similar pairs than random ones would be; a better and slower model, mostly
-a cross-encoder, scores them. What it scored is silver.
+a cross-encoder, scores them. The pairs that it scored are silver.
 
-The models are passed in: what embeds sentences to find the pairs, and what scores a pair.
+The caller passes the models: one that embeds sentences to find pairs, and one that scores pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from interlingua.storage.record import holds_record, write_record
 PAIRS_FILE = "silver.tsv"
 MANIFEST = "manifest.json"
 HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"}
-"""Parts of a file's name that tell that it is not a training split."""
+"""Parts of a file's name that show that it is not a training split."""
 _SPLITS = ("train", "dev", "test")
 _ROWS = 1024
 """Sentences to hold the similarities with all others of at a time."""
@@ -42,7 +42,7 @@ EmbedSentences = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
 
 
 class SilverCandidates(NamedTuple):
-    """Pairs to be scored, and what was left out."""
+    """Pairs to be scored, and counts of those left out."""
 
     pairs: list[tuple[str, str]]
     gold: int
@@ -93,8 +93,8 @@ def make_silver(
         neighbors: looked at per sentence, the sentence itself not counted.
         languages: of first and second sentences, where the files do not say.
         exclude: further files of scored pairs, of which none may become a silver pair: the other
-            splits. Those that lie in the gold files themselves are left out in any case.
-        models: what is to be noted of the models in the manifest.
+            splits. Those in the gold files themselves are always left out.
+        models: notes on the models for the manifest.
 
     Raises:
         DataError: a gold file is missing, broken, named as a test or validation split, or has
@@ -152,7 +152,7 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
         similarities = unit[start : start + _ROWS] @ unit.T
         rows = np.arange(len(similarities))
         similarities[rows, start + rows] = -np.inf  # a sentence is not a neighbor of itself
-        # The k-th best of each row; only what reaches it is sorted. A partition alone would choose
+        # The k-th best of each row; only values that reach it are sorted. A partition would choose
         # among equals at the edge as it likes.
         edge = -np.partition(-similarities, k - 1, axis=1)[:, k - 1]
         for row in rows:

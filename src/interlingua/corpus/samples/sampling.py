@@ -23,7 +23,7 @@ Name = TypeVar("Name")
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Caps(CheckedSettings):
-    """Limits to what temperature sampling gives a language pair."""
+    """Limits on the share of a language pair in temperature sampling."""
 
     max_pairs: Annotated[int, AtLeast(1)] | None = None
     """Sentence pairs; a language pair with more counts as having this many."""
@@ -127,7 +127,7 @@ def quotas(
     found = dict.fromkeys(counts, 0)
     remaining = float(total)
     weight_left = 1.0
-    # From the name that can give least for its weight on: each takes its share of what is left.
+    # In order of supply for its weight, each name takes its share of the rest.
     present = [name for name in counts if counts[name]]
     for name in sorted(present, key=lambda name: held[name] / weights[name]):
         found[name] = min(held[name], max(1, round(remaining * weights[name] / weight_left)))

@@ -47,7 +47,7 @@ def hold_out(
         allowed &= eligible
     frequencies = _frequencies(sources, targets)
     held_out = np.zeros(len(sources), dtype=bool)
-    # Rows sorted by language pair, cut where the next one begins.
+    # Rows sorted by language pair, cut at the start of the next one.
     by_group = np.argsort(groups, kind="stable")
     bounds = np.flatnonzero(groups[by_group[1:]] != groups[by_group[:-1]]) + 1
     for rows in np.split(by_group, bounds):

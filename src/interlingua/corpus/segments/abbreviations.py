@@ -1,4 +1,4 @@
-"""Words by which a full stop is judged: abbreviations, and words that begin sentences.
+"""Words by which a full stop is judged: abbreviations, and words that start sentences.
 
 Languages are three letters of ISO 639-3. An abbreviation is written without its last full stop, in
 lower case, and without spaces: ``z.b`` is "z. B." as well.
@@ -247,7 +247,7 @@ STARTERS = {
     "ces": "on ona ono oni my já ty to ten ta ti v na s do po za od pro i a ale nebo když potom"
     " tam tu ne co kdo kde jak proč všichni jeho její",
 }
-"""Words that begin sentences and are no names: after an initial they begin one."""
+"""Words that start sentences and are no names: after an initial they start one."""
 
 
 class Words(NamedTuple):

@@ -22,8 +22,7 @@ def segment_words(texts: Sequence[str], *, language: str, pre_tokenizer: PreToke
     jieba for Chinese, a morphological analyzer for Japanese, and the Moses tokenizer without XML
     escapes for all others.
 
-    Differs from the paper: SudachiPy's short units stand in for Juman++, which has no Python
-    package.
+    Differs from the paper: SudachiPy's short units replace Juman++, which has no Python package.
 
     Args:
         texts: raw texts.

@@ -9,11 +9,11 @@ Of FLORES lines in 55 languages, five joined to a text, the borders are found wi
 A text is cut in two steps. Lines are first joined to paragraphs: a blank line, a list item and a
 heading of Markdown end a paragraph, and so does every line of a text of which the lines are long (a
 paragraph each). In a text that was wrapped at a fixed width, a line that nearly reaches the width
-goes on in the next one. A paragraph is then cut after each mark that ends a sentence, with the
+continues in the next one. A paragraph is then cut after each mark that ends a sentence, with the
 quotes and brackets that close behind it. Marks of scripts without spaces (Chinese, Japanese) and
-marks that mean nothing else (Hindi, Armenian, Amharic, Arabic) always end one, except
-before a word that says who is quoted. A Latin mark does only before white space and what may begin
-a sentence.
+marks that mean nothing else (Hindi, Armenian, Amharic, Arabic) always end one, except before a word
+that says who is quoted. A Latin mark does only before white space and a possible start of a
+sentence.
 
 A single full stop is judged by the word before it, see ``abbreviations.py``. A title never ends a
 sentence ("Dr."). An abbreviation with a number behind it does not ("S. 12"), and a unit behind a
@@ -40,7 +40,7 @@ from interlingua.errors import ConfigError, with_article
 WRAPPED_AT_MOST = 100
 """Characters of the longest line of a text that was wrapped at a width."""
 NEARLY_FULL = 0.6
-"""Share of the width from which a line goes on in the next one."""
+"""Share of the width from which a line continues in the next one."""
 CLOSING = "\"'”’»›)]}」』）】》〉〟"
 OPENING = "\"'“‘«‹([{「『（【《〈¿¡„‚”-–—*_"
 WIDE_ENDS = "。！？｡"
@@ -61,7 +61,7 @@ _ORDINAL_CODES = "deu dan nob nno fin ces slk slv hrv bos srp hun pol est lvs tu
 ORDINALS = _ORDINAL_CODES.split()
 """Languages that write ordinal numbers with a full stop."""
 _FOLLOWING = re.compile(rf"[{re.escape(OPENING)} ]*+(\w{{1,30}}+|.)([.)]?)", re.DOTALL)
-"""What begins behind a mark: its word, and a stop or a bracket behind that."""
+"""The text behind a mark: its first word, and a stop or a bracket behind that."""
 _ROMAN = re.compile(r"[IVXLC]+")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}")
 _VOWELS = re.compile(r"[aeiouyаеёиоуыэюяіїєαεηιουω]")
@@ -75,13 +75,13 @@ _OWN_BORDERS = {"tha": _THAI_BORDER, "bod": r"|(?<!།)།++\s+", "dzo": r"|(?<!
 _SAYS = re.compile(r"\s*[^。！？：“「\s]{0,8}?(?:说|說|问|問|道|答|叫|喊|讲|講|話)[，。！]")
 """A short clause in Chinese that names the speaker of the quotation before it."""
 _QUOTED = re.compile(r"\s*(?:と|って|という|などと)")
-"""A particle in Japanese behind what is quoted."""
+"""A particle in Japanese behind a quotation."""
 _ALWAYS_ITEM = re.compile(r"(?:[*•‣◦▪·+]|#{1,6}|>)\s+\S")
 _ITEM = re.compile(r"(?:[-–—]|\(?(?:\d{1,3}|[a-z])[.)])\s+\S")
 _HEADING = re.compile(r"#{1,6}\s")
 NARROW = 30
 """Characters of the longest line of a text that is too narrow to have been wrapped, unless a line
-goes on with a small letter."""
+starts with a small letter after the break."""
 
 
 @checked_call
@@ -155,7 +155,7 @@ def paragraphs(lines: Iterable[str], width: int | None = None) -> Iterator[str]:
 
 
 def _begins_item(line: str, before: str, was_item: bool) -> bool:
-    """Return whether a line begins a list item or a heading, after the line ``before``."""
+    """Return whether a line starts a list item or a heading, after the line ``before``."""
     if _ALWAYS_ITEM.match(line):
         return True
     # A dash or a number may also be where a sentence was wrapped.
@@ -165,7 +165,7 @@ def _begins_item(line: str, before: str, was_item: bool) -> bool:
 
 
 def _goes_on(before: str, line: str, width: int) -> bool:
-    """Return whether a paragraph goes on from the line ``before`` to the next one."""
+    """Return whether a paragraph continues from the line ``before`` to the next one."""
     if not 0 < width <= WRAPPED_AT_MOST or _HEADING.match(before):
         return False
     # A short line of a wrapped text is the last one of its paragraph.
@@ -181,7 +181,7 @@ def split_paragraph(text: str, language: str = "") -> list[str]:
     start = seen = 0
     has_word = False
     for match in _ends_of(code).finditer(text):
-        # A mark that stands alone ends nothing. What was looked at before has no word.
+        # A mark by itself ends nothing. Text that was looked at before has no word.
         has_word = has_word or any(map(str.isalnum, text[seen : match.start()]))
         seen = match.end()
         if not has_word or not _ends(text, start, match, code):
@@ -198,7 +198,7 @@ def _is_wide(character: str) -> bool:
 
 
 def _ends(text: str, start: int, match: re.Match[str], code: str) -> bool:
-    """Return whether the marks end the sentence that begins at ``start``."""
+    """Return whether the marks end the sentence that starts at ``start``."""
     if match["latin"]:
         return _latin_ends(text, start, match, code)
     # A quotation in Chinese or Japanese may be followed by who says it.
@@ -211,7 +211,7 @@ def _ends(text: str, start: int, match: re.Match[str], code: str) -> bool:
 
 
 def _latin_ends(text: str, start: int, match: re.Match[str], code: str) -> bool:
-    """Return whether a Latin mark before white space ends the sentence that begins at ``start``."""
+    """Return whether a Latin mark before white space ends the sentence from ``start``."""
     following = _FOLLOWING.match(text, match.end())
     if following is None:
         return True
@@ -232,7 +232,7 @@ def _latin_ends(text: str, start: int, match: re.Match[str], code: str) -> bool:
 
 
 def _may_begin(text: str, place: int, following: re.Match[str]) -> bool:
-    """Return whether what follows a mark may begin a sentence."""
+    """Return whether the text behind a mark may start a sentence."""
     word, behind = following.groups()
     if not word[0].islower() or CASELESS.match(word):
         return True

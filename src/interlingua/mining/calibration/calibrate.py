@@ -1,12 +1,12 @@
-"""Learns what a score is worth from pairs with known answers, for ``mine`` and for ``score``.
+"""Calibration of scores from pairs with known answers, for ``mine`` and for ``score``.
 
 ``learn_from_mining`` mines, and learns from held-out translations that are mixed into the texts
 (probes), from judged pairs, or from all right pairs. Both sides of half of the probes are mixed in.
-Only one side of the others is, so that whatever it is paired with is wrong. These wrong pairs come
+Of the others only one side is mixed in, so that every pair with it is wrong. These wrong pairs come
 from the same search and the same retrieval as the wrong pairs among the texts themselves. Held-out
-translations may be of another kind than the texts, and what is wrong then scores otherwise too. So
-texts that seem translated are hidden from each other in a second retrieval: what they are paired
-with then is wrong, and of the very texts that are mined.
+translations may be of another kind than the texts, and their wrong pairs then score otherwise, too.
+So texts that seem translated are hidden from each other in a second retrieval: their new pairs are
+wrong, and consist of the mined texts themselves.
 
 ``learn_scores`` scores a bitext, and learns from judged pairs of it, or from translations mixed in.
 Some pairs of the bitext itself get a wrong target: another line's, a part of their own, a copy of
@@ -97,7 +97,7 @@ MOST_HIDDEN = 2000
 LEAST_HIDDEN = 50
 """Wrong pairs of the texts themselves; with fewer, those of held-out texts are learned from."""
 Answer = bool | None
-"""Whether a pair is right; None where it is not known."""
+"""True if a pair is right; None if unknown."""
 
 
 class Probes(NamedTuple):
@@ -213,7 +213,7 @@ def _probe_of_text(
         if text < 0:
             continue
         probe_of[text] = number
-        # The text stands in another line as well.
+        # The text is in another line as well.
         if len(side.lines_of(text)) > 1:
             bad.append((text, number))
     return probe_of, bad
@@ -225,7 +225,7 @@ class Known(NamedTuple):
     Attributes:
         scores: theirs.
         right: the answers.
-        notes: what a user should know.
+        notes: remarks for the user.
     """
 
     scores: Float64[ndarray, " n"]
@@ -291,7 +291,7 @@ def learn_from_samples(
         right: scores of known right pairs.
         wrong: of known wrong pairs, by kind; each kind counts as much as it does in the list.
         scores: of the list.
-        others: of wrong pairs that are less like the list's, for alternative curves alone.
+        others: of wrong pairs that are less like the list's, only for alternative curves.
         measured: see ``fit_mixture``.
         seed: of the draws.
 
@@ -417,7 +417,7 @@ def learn_from_mining(
         target: the other.
         config: how pairs are found.
         known: where the answers come from.
-        checks: pairs that these reject are not learned from.
+        checks: these exclude pairs from the fit.
         work: the work folder.
         output: the calibration file.
         model: identity of the model and its settings.
@@ -467,7 +467,7 @@ def learn_from_mining(
         found = found.of_pairs(scores)
     save_calibration(found, output)
     lines = [*mined.notes, *pairs.notes, *report(learned.fit, found, scores), *notes]
-    # The curve was not fitted to these, so that they can tell how true it is.
+    # The curve was not fitted to these, so that they measure its accuracy.
     if known.gold is not None and known.basis != "gold":
         lines += against_gold(found, mined, own, known.gold)
     return LearnedCalibration(found, [*lines, f"written: {output}"])
@@ -495,7 +495,7 @@ def hidden_scores(
     *,
     seed: int = 0,
 ) -> Float64[ndarray, " h"]:
-    """Score what translated texts are paired with while their translations are hidden.
+    """Score the pairs that translated texts form while their translations are hidden.
 
     Half of the pairs that seem right are hidden, so that most of the best partners stay taken, as
     they are for a text that has no translation.
@@ -515,8 +515,8 @@ def hidden_scores(
     ):
         return np.zeros(0)
     scores = np.array(mined.pairs["score"][places])
-    # The pairs are in order of score. What seems right is never more than the better half: a wrong
-    # pair that is hidden tells too little, as what its texts are paired with then scores less.
+    # The pairs are in order of score. At most the better half is taken as right: a hidden wrong
+    # pair gives too little information, because the new pairs of its texts score less.
     share = fit_mixture(scores, right, [wrong]).right
     count = round(len(places) * min(max(share, 0.02), 0.5))
     best = places[np.argsort(-scores, kind="stable")[:count]]
@@ -628,8 +628,8 @@ def _probed(mined: Mined, probes: Probes, answered: Answers) -> Known:
 
 def _judged(mined: Mined, labels: Judgments, path: Path | None) -> Known:
     """Return the mined pairs that a person has judged."""
-    # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
-    # mined pair holds it.
+    # Numbers of the judged texts, of either side; -1 marks a missing text, which no mined pair
+    # contains.
     texts = [
         numbers_of_texts(mined.x, {source for source, _ in labels.answers}),
         numbers_of_texts(mined.y, {target for _, target in labels.answers}),
@@ -698,13 +698,13 @@ def learn_scores(
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> list[str]:
-    """Score a bitext, learn what the scores are worth, and write the calibration.
+    """Score a bitext, learn the probabilities of its scores, and write the calibration.
 
     Args:
         stream: the bitext, see ``open_stream``.
         encode: gives vectors of length 1.
-        config: what a score is.
-        checks: pairs that these reject are not learned from.
+        config: how scores are made.
+        checks: these exclude pairs from the fit.
         output: the calibration file; other language pairs in it stay.
         labels: pairs of the stream that were judged, 1 or 0 TAB source TAB target.
         parallel: held-out translations in any format of bitext, mixed into the stream, see
@@ -767,7 +767,7 @@ def _held_out(path: str, languages: tuple[str, str], seed: int) -> list[TextPair
     # The wrong target of the one is the other's: it takes two.
     if len(found) < 2:
         raise DataError("holds fewer than two pairs; there is nothing to learn from", path=path)
-    # In any order: a file that is sorted must not put its short pairs to the short ones alone.
+    # In any order: in a sorted file, short pairs must not be combined only with short ones.
     random.Random(seed).shuffle(found)
     return found
 

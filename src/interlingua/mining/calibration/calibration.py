@@ -102,7 +102,7 @@ class Calibration:
         basis: where right and wrong pairs are known from: ``probes``, held-out parallel text among
             the texts that were mined; ``gold``, all pairs that are right; ``labels``, pairs that
             someone has judged.
-        shape: the curve between its points is a line in log odds; beyond them it goes on
+        shape: the curve is a line in log odds between its points; beyond them it continues
             (``logistic``) or is level.
         scores: of the curve's points, ascending.
         log_odds: at these scores, natural logarithm, not descending.
@@ -141,7 +141,7 @@ class Calibration:
         """Compute the log likelihood ratio (natural) of right and wrong pairs for each score."""
         at = np.asarray(scores, dtype=np.float64)
         values = np.interp(at, self.scores, self.log_odds)
-        # ``np.interp`` is level beyond the points; the logistic curve is a line that goes on.
+        # ``np.interp`` is level beyond the points; the logistic curve is a line that continues.
         if self.shape == "logistic" and len(self.scores) > 1:
             slope = (self.log_odds[-1] - self.log_odds[0]) / (self.scores[-1] - self.scores[0])
             beyond = np.minimum(at - self.scores[0], 0) + np.maximum(at - self.scores[-1], 0)
@@ -239,7 +239,7 @@ def expected_cuts(
     ordered = scores[order]
     right = np.cumsum(probabilities[order])
     counts = np.arange(1, len(order) + 1)
-    # Pairs of equal scores stay together: a list can be cut behind the last of them alone.
+    # Pairs of equal scores stay together: a list can be cut only behind the last of them.
     is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(order)]
     cuts = []
     for precision in precisions:
@@ -306,7 +306,7 @@ def choose_calibration(
         ConfigError: there is no such language pair, or it is of another model or scoring.
     """
     codes = [resolve_language(language).code for language in languages]
-    # A score is the same in both directions, and so is what it is worth.
+    # A score is the same in both directions, and so is its probability.
     found = known.get("-".join(codes)) or known.get("-".join(codes[::-1]))
     if found is None:
         raise ConfigError(
@@ -333,7 +333,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     content = read_record(path, CALIBRATION)
     try:
         return {languages: _read(table) for languages, table in content["pairs"].items()}
-    # The checksum does not tell who wrote it.
+    # The checksum does not prove who wrote it.
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"not a calibration file ({error}); make one with interlingua calibrate", path=path
@@ -343,8 +343,8 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
 def save_calibration(calibration: Calibration, path: PathLike) -> None:
     """Write a calibration; those of other language pairs that the file holds stay there.
 
-    Runs that write to one file wait for one another, so that none loses what another has added
-    meanwhile.
+    Runs that write to one file wait for one another, so that no run overwrites what another has
+    added.
 
     Raises:
         DataError: a file that is not a calibration has that name.
@@ -538,7 +538,7 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     if slope < 0:
         slope = 0.0
         offset = float(np.log(targets.mean() / (1 - targets.mean())))
-    # Two points tell the line, one deviation to either side of the mean.
+    # Two points determine the line, one deviation to either side of the mean.
     return Curve("logistic", (middle - width, middle + width), (offset - slope, offset + slope))
 
 

@@ -1,7 +1,7 @@
 """Compare the kind of held-out texts with that of the texts that are mined or filtered.
 
 Scores are learned from held-out translations. Where these are much shorter or longer than the other
-texts, or in other scripts, their scores are too, and what was learned holds less.
+texts, or in other scripts, their scores differ too, and the calibration is less accurate.
 """
 
 from __future__ import annotations
@@ -59,6 +59,6 @@ def differences_of_kind(
 def _scripts(texts: Sequence[str]) -> Float64[ndarray, " scripts"]:
     """Compute the share of the letters in each script."""
     numbers = script_numbers()[encode_codepoints(join_lines(texts))]
-    # Script 0 holds what is no letter.
+    # Script 0 contains all characters that are no letters.
     counts = np.bincount(numbers, minlength=OTHER + 1)[1:].astype(np.float64)
     return np.asarray(counts / max(1.0, counts.sum()))

@@ -1,7 +1,7 @@
 """Mix pairs with known answers into a bitext that is scored as a stream.
 
-``MixedStream`` mixes in held-out translations, and gives some of the bitext's own pairs the wrong
-targets that bitexts are full of. How both score tells what a score is worth.
+``MixedStream`` mixes in held-out translations, and gives some of the bitext's own pairs wrong
+targets of the kinds that are frequent in bitexts. The scores of both calibrate all scores.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ WRONG_KINDS: tuple[WrongKind, ...] = get_args(WrongKind)
 class MixedStream:
     """A bitext mixed with right pairs from elsewhere, and with wrong ones made of both.
 
-    Of every so many pairs of the bitext one gets a wrong target, as bitexts are full of: that of
-    another line, a part of its own, or a copy of the source. It is left out with its own target,
-    which would be the neighbor of the wrong one. A held-out pair follows; every fourth of these has
-    the most similar target of the others.
+    At regular intervals, a pair of the bitext gets a wrong target of a frequent kind: the target of
+    another line, a part of its own, or a copy of the source. The original pair is left out, because
+    its target would be the neighbor of the wrong one. A held-out pair follows; every fourth of
+    these has the most similar target of the others.
 
     Args:
         held_out: translations.
@@ -56,8 +56,8 @@ class MixedStream:
         self.similar = similar
         self.every = EVERY
         self._draw = random.Random(seed)
-        # The scorer reads a window ahead of what it gives back; what each pair is waits meanwhile:
-        # a kind of wrong pair, "right" or "own", and the number of the held-out pair or -1.
+        # The scorer reads a window ahead of its output. The kinds of pairs are queued meanwhile: a
+        # kind of wrong pair, "right" or "own", and the number of the held-out pair or -1.
         self._kinds: deque[tuple[str, int]] = deque()
         self._numbers: dict[str, set[int]] = {}
         for number, pair in enumerate(held_out):
@@ -201,7 +201,7 @@ def first_part(text: str, share: float = 0.5) -> str:
 
 
 def refused_of_block(checker: Checker, pairs: Sequence[TextPair]) -> Bool[ndarray, " n"]:
-    """Mark the pairs of a stream that checks reject for what they are, and those of no text."""
+    """Mark the pairs of a stream without a text, and those rejected by checks of single pairs."""
     sources = [pair.source for pair in pairs]
     targets = [pair.target for pair in pairs]
     blank = [not (pair.source.strip() and pair.target.strip()) for pair in pairs]

@@ -54,7 +54,7 @@ class Mixture(NamedTuple):
 
     @property
     def is_moved(self) -> bool:
-        """Whether the list's right pairs score otherwise than the known ones."""
+        """True if the list's right pairs score differently from the known ones."""
         return self.shift != 0.0 or self.scale != 1.0
 
 
@@ -79,8 +79,8 @@ def fit_mixture(
         scores: of the list.
         right: of known right pairs.
         wrong: of known wrong pairs, by kind.
-        measured: share of the list, by the place of a kind in ``wrong``, where something else than
-            the scores tells it.
+        measured: share of the list, by the index of a kind in ``wrong``, if it is known from other
+            evidence than scores.
     """
     fixed = np.full(1 + len(wrong), np.nan)
     for place, share in (measured or {}).items():

@@ -1,6 +1,6 @@
 """One text with several translations: which pairs translate a text unlike an earlier pair.
 
-Two sets of 64-bit keys tell it in one pass: a pair is new, and its text is not. The keys are kept
+Two sets of 64-bit keys find it in one pass: the pair is new, and its text is not. The keys are kept
 as those of duplicates are, in at most 64 MB of memory for a check and the rest on disk. Case and
 punctuation do not count, and the first translation of a text is never reported.
 """
@@ -60,7 +60,7 @@ class OneTranslation(_Consistency):
     label = "another translation of the source"
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``measures``."""
+        """Mark with 1 the pairs of which the source was translated otherwise before."""
         return self._translated_anew(pairs.sources, pairs.targets)
 
 
@@ -73,5 +73,5 @@ class OneSource(_Consistency):
     label = "another source of the translation"
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``measures``."""
+        """Mark with 1 the pairs of which the target translated another source before."""
         return self._translated_anew(pairs.targets, pairs.sources)

@@ -2,11 +2,10 @@
 
 Words are compared without case and accents. In the source, a term's words follow one another, each
 with at most a short ending more or other than the glossary's (in English, of a plural or a
-possessive); the longest term at a place counts.
-In the target it is enough that each word of a translation begins somewhere, also inside of a
-compound, by a part of its letters that depends on its length: this side is lenient, because a
-false alarm costs a translator more than a missed inflection. Languages that write no spaces are
-searched for the term as it is.
+possessive); the longest term at a place counts. In the target it is enough that a prefix of each
+word of a translation occurs, also inside of a compound; its length depends on that of the word.
+This side is lenient, because a false alarm costs a translator more than a missed inflection. In
+languages that write no spaces, the term is searched as it is.
 """
 
 from __future__ import annotations

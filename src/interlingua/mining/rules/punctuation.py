@@ -46,14 +46,14 @@ class EndPunctuation(PairRule):
     label = "ends that differ"
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``measures``."""
+        """Compute the difference of the ends of each pair, 0 to 1."""
         codes = tuple(language[:3] for language in self.languages)
         texts = zip(pairs.sources, pairs.targets, strict=True)
         values = (ending_difference(source, target, codes)[0] for source, target in texts)
         return np.fromiter(values, np.float64, len(pairs.sources))
 
     def differences(self, source: str, target: str) -> list[str]:
-        """Return what the two ends are."""
+        """Return the kinds of the two ends."""
         codes = tuple(language[:3] for language in self.languages)
         value, text = ending_difference(source, target, codes)
         return [text] if value else []
@@ -145,7 +145,7 @@ _SPECIAL: Mapping[str, Callable[[str], str]] = {
 
 
 class OuterSpaces(PairRule):
-    """Both sides begin and end with white space, or both do not."""
+    """Both sides start and end with white space, or both do not."""
 
     name = "spaces"
     measures = "ends of the texts, 0 to 2, at which one side alone has white space or a line end"
@@ -153,7 +153,7 @@ class OuterSpaces(PairRule):
     label = "ends with other spaces"
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """See ``measures``."""
+        """Count the ends of each pair with different white space."""
         found = np.zeros(len(pairs.sources))
         for row, (source, target) in enumerate(zip(pairs.sources, pairs.targets, strict=True)):
             # Texts without any are by far the most.

@@ -1,4 +1,4 @@
-"""The base of the checks that list what differs between the two texts of a pair."""
+"""The base of the checks that list differences between the two texts of a pair."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PairRule(Check):
     signs: ClassVar[str] = ""
 
     def differences(self, source: str, target: str) -> Sequence[str]:
-        """Return what differs, each difference in a few words."""
+        """Return the differences, each in a few words."""
         raise NotImplementedError
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
@@ -48,7 +48,7 @@ class PairRule(Check):
 
 
 def one_sided(source: Counter[str], target: Counter[str]) -> list[str]:
-    """Return what only one side has, in words; a sign that is missing twice is named twice."""
+    """Return the signs of only one side, in words; a sign that is missing twice is named twice."""
     missing = [f"{sign} is missing" for sign in (source - target).elements()]
     added = [f"{sign} is not in the source" for sign in (target - source).elements()]
     return missing + added

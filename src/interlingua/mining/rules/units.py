@@ -79,7 +79,7 @@ def _has_digit(text: str) -> bool:
 def units_of_numbers(text: str) -> dict[str, set[str]]:
     """Return the units of the numbers in a text that have one.
 
-    A number is its digits alone, so that its separators do not matter.
+    A number is compared by its digits, so that its separators do not matter.
     """
     found: defaultdict[str, set[str]] = defaultdict(set)
     for pattern in (_BEHIND, _BEFORE):

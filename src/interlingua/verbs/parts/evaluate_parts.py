@@ -34,8 +34,8 @@ def check_devices(options: Any) -> None:
         options: of ``evaluate``.
 
     Raises:
-        ConfigError: the model is loaded already, a part or a budget is given too, or there are
-            fewer GPUs.
+        ConfigError: the model is loaded already, a part or a budget is also set, or there are fewer
+            GPUs.
     """
     import torch
 
@@ -67,7 +67,7 @@ def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None
     Args:
         options: see ``check_devices``; the tasks are embedded in parts, and there is a cache.
         run: embeds a part.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
 
     Raises:
         TaskError: a process ended early, or met an error.
@@ -79,7 +79,7 @@ def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None
     threads = None
     if not on_gpus:  # the processes share this one's cores
         threads = max(1, torch.get_num_threads() // options.devices)
-    # CUDA does not survive a fork. A task that the script defines is found by its script alone.
+    # CUDA does not survive a fork. A task that the script defines is found only by its script.
     context: Any = LibraryContext()
     if _is_of_script(options.suite):
         context = multiprocessing.get_context("spawn")
@@ -117,7 +117,7 @@ def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -
     running = list(processes)
     while running:
         wait([process.sentinel for process in running], timeout=_SECONDS)
-        # Before the exit codes: what an error was comes as a message of the process.
+        # Before the exit codes: an error arrives as a message of the process.
         _read(messages, progress)
         for process in running:
             if process.exitcode:
@@ -150,15 +150,15 @@ class _Sent(Progress):
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
     ) -> None:
-        """See ``Progress.start``."""
+        """Send the start of the progress to the main process."""
         self._messages.put((None, "start", (total, unit, label), {"done": done}))
 
     def advance(self, count: float = 1) -> None:
-        """See ``Progress.advance``."""
+        """Send an advance of the progress to the main process."""
         self._messages.put((None, "advance", (count,), {}))
 
     def note(self, text: str) -> None:
-        """See ``Progress.note``."""
+        """Send a note to the main process."""
         self._messages.put((None, "note", (text,), {}))
 
 

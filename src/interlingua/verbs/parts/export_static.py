@@ -1,7 +1,7 @@
 """Export of token vectors: trained, written and compared with the model that they come from.
 
 The model is the teacher of a static one: a table of a vector per token, of which a text's vector is
-the mean. A training run in a folder of its own comes first, so that a run that was stopped goes on.
+the mean. A training run in a folder of its own comes first, so that an interrupted run resumes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Check that everything a verb reads is there, before torch is imported.
 
-Importing torch takes seconds. A misspelled path or a package that is not installed costs none of
-them: each ``run_<verb>`` first calls ``check_inputs``. An option declares what it names by
-``reads`` (see ``options.Declaration``); packages follow from names of files and from options. The
-readers check again, so that a check here may let through what it cannot judge cheaply.
+Importing torch takes seconds. A misspelled path or a missing package is reported before: each
+``run_<verb>`` first calls ``check_inputs``. An option declares the kind of its path by ``reads``
+(see ``options.Declaration``); packages follow from names of files and from options. The readers
+check again, so that a check here may accept inputs that it cannot judge cheaply.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def check_model(model: Any, backend: str = BACKEND) -> None:
 
     Args:
         model: a name or folder; an encoder or a function passes.
-        backend: what reads the model.
+        backend: that reads the model.
 
     Raises:
         CheckpointError: there is no such model, or the folder holds none.
@@ -183,7 +183,7 @@ def check_file(path: PathLike) -> None:
     if is_remote(name):
         state(name)
         return
-    # What stands between the lines of a pipe is lost when it is opened twice.
+    # The lines of a pipe are lost if it is opened twice.
     if is_special(name):
         return
     if not os.path.exists(name):
@@ -196,7 +196,7 @@ def check_package_of(path: Any, *, is_written: bool = False) -> None:
     """Check the package that reads or writes a file of this suffix, or of this address.
 
     Args:
-        path: of a file; what is no path passes.
+        path: of a file; a value that is no path passes.
         is_written: whether the file is written.
 
     Raises:
@@ -246,7 +246,7 @@ def check_bitext(path: Any, format: str | None = None) -> None:
     check_package_of_bitext(name, format)
     if name == STANDARD_INPUT or name.startswith(HUB_PREFIX) or os.path.isdir(name):
         return
-    # A single file in the place of a prefix, or what the user says is one.
+    # A single file in the place of a prefix, or a format of single files.
     has_one_file = os.path.exists(name) or format not in (None, *IN_TWO_FILES)
     if any(mark in name for mark in WILD) or is_remote(name):
         check_text_file(name)

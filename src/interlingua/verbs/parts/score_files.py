@@ -45,7 +45,7 @@ class SeveralScores:
 
     Args:
         options: of the run.
-        bitexts: what it found.
+        bitexts: found by it.
         open_bitext: opens one.
         open_model: loads the model; called once, when the first bitext is open.
         lines: gets the report.
@@ -72,7 +72,7 @@ class SeveralScores:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the output is a folder: it is one, or its name has no suffix."""
+        """True if the output is a folder: it exists as one, or its name has no suffix."""
         output = self.options.output
         if output is None:
             return False
@@ -124,7 +124,7 @@ class SeveralScores:
         self._report_all(len(self.bitexts.found))
 
     def _jobs(self, folder: Path) -> list[Job]:
-        """Return what is scored to which file.
+        """Return the bitexts to score, with their outputs.
 
         Raises:
             ConfigError: an output is read as well, or two bitexts have one output.
@@ -141,8 +141,8 @@ class SeveralScores:
         return jobs
 
     def _settings(self) -> dict[str, Any]:
-        """Return what decides the outputs, for the journal."""
-        # Numbers and texts as they are, so that an error names what differs.
+        """Return the settings that determine the outputs, for the journal."""
+        # Numbers and texts as they are, so that an error names the difference.
         values = {
             field.name: getattr(self.options, field.name)
             for field in dataclasses.fields(self.options)
@@ -152,7 +152,7 @@ class SeveralScores:
 
     @contextlib.contextmanager
     def _failures(self, job: Job) -> Iterator[None]:
-        """Note what is wrong with a bitext, and go on with the next."""
+        """Note the error of a bitext, and continue with the next."""
         try:
             yield
         except ConfigError:

@@ -40,7 +40,7 @@ interlingua-mini.
 STANDARD_INPUT = "-"
 BACKEND = "interlingua"
 """The backend of our own models."""
-# Those that are built in: a look for installed ones would slow ``--help``, and change it.
+# Only built-in ones: a search for installed ones would slow ``--help`` and change it.
 BACKENDS_HELP = f"{', '.join(BACKENDS)}, or package.module:Class."
 
 
@@ -248,7 +248,7 @@ class ColumnOptions(PairOptions, SheetOptions):
 
 @dataclass(frozen=True)
 class SplitOptions(Options):
-    """Whether texts are split into sentences first."""
+    """Options of splitting texts into sentences first."""
 
     split: bool = option(
         False,
@@ -317,7 +317,7 @@ def _is_input(name: str) -> bool:
         return is_bitext_folder(name)
     if installed_model_entry(name) is not None:
         return False
-    # What is left are patterns, and the common prefix of two files, which is not a file itself.
+    # The others are patterns, and the common prefix of two files, which is not a file itself.
     has_files = any(mark in name for mark in WILD) and bool(glob.glob(name))
     return has_files or is_moses_name(name)
 
@@ -334,7 +334,7 @@ class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
     target: PathLike | Sequence[str] = argument(
         "Text of the other language, in any of these formats.", reads="text"
     )
-    # What the files hold.
+    # Contents of the files.
     layout: str = option(
         "auto",
         "lines, ids (id TAB text), documents (document TAB text), or auto; with --documents that"

@@ -1,4 +1,4 @@
-"""What a verb reads: the model that embeds, and two texts from files or from memory."""
+"""Inputs of a verb: the model that embeds, and two texts from files or from memory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
     function = embedding_function(options.model)
     is_encoder = function is not options.model
 
-    # An option that was not given is left to the encoder's own default.
+    # Without a value, an option has the encoder's default.
     def call_encoder(texts: Sequence[str], language: str | None = None) -> Any:
         given = {"language": language, "prompt": options.prompt}
         return function(texts, **{name: value for name, value in given.items() if value})
@@ -105,7 +105,7 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
 
 
 def _check_object(options: ModelOptions, elsewhere: bool) -> None:
-    """Refuse options that only a model given by its name can follow."""
+    """Refuse options that only a model loaded by its name can follow."""
     if options.backend != "interlingua" or options.settings:
         raise ConfigError(
             "a backend and its settings are for a model that is named; give its name, or drop them"
@@ -139,7 +139,7 @@ def two_texts(
     check_choice("layout", options.layout, ("auto", *LAYOUTS))
     source = _side(options, "source", folder)
     target = _side(options, "target", folder)
-    # The name alone, where vectors are given of a model that may not be on this machine.
+    # Only the name if vectors are known, because their model may not be on this machine.
     identity = f"vectors of {options.model}"
     all_known = source.vectors and target.vectors
     is_here = isinstance(options.model, str | os.PathLike) and Path(options.model).exists()

@@ -31,7 +31,7 @@ _OF_TRANSLATORS = ("tmx", "gettext", "xliff", "qt", "catalog", "subtitles")
 _OF_OTHERS = ("config.json", "modules.json", "dataset_info.json", "state.json")
 """Files of models and of Hugging Face data."""
 _LOOKED_AT = 5_000
-"""Files of a folder that tell what it is."""
+"""Files by which the kind of a folder is recognized."""
 
 
 class Bitext(NamedTuple):
@@ -123,7 +123,7 @@ def _format_of(file: Path) -> str | None:
         found = guess_format(file)
     except DataError:
         return None
-    if found == "moses":  # by its name alone, and so it may be any other
+    if found == "moses":  # only by its name, so that it may be any other
         return None
     return found
 

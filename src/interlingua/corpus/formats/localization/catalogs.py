@@ -146,7 +146,7 @@ def _matched_keys(
         other = _same_key(key, target)
         if other is not None:
             found.append((key, other))
-    # What is left are plural forms of the target's language that the source's lacks.
+    # The others are plural forms of the target's language that the source's lacks.
     for key in target:
         other = _same_key(key, source)
         if other is not None and other != key:
@@ -311,7 +311,7 @@ def _read_strings(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
             continue
         entry = _STRINGS_ENTRY.match(text, position)
         if entry is None:
-            # The next line may begin an entry again.
+            # The next line may start an entry again.
             end = text.find("\n", position) + 1 or len(text)
             problem = 'expected "key" = "text";'
             error = DataError(problem, path=path, line=text.count("\n", 0, position) + 1)

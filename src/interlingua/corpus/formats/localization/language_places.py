@@ -32,7 +32,7 @@ class LanguagePlace(NamedTuple):
     folder: int | None
     """Number of the part of the path; None = in the file's name."""
     span: tuple[int, int] = (0, 0)
-    """In the file's name: where the language begins and ends."""
+    """In the file's name: start and end of the language."""
 
 
 def is_base_folder(name: str) -> bool:
@@ -62,7 +62,7 @@ def language_of_path(path: PathLike) -> NamedCode | None:
 
 def language_place(path: Path) -> LanguagePlace | None:
     """Return where a path names its language, or None."""
-    # The name tells more than a folder: "shared/en/app.de.json" is German.
+    # The name takes precedence over a folder: "shared/en/app.de.json" is German.
     name = uncompressed_name(path.name)
     stem = name.rpartition(".")[0] or name
     if found := _place_in_name(stem):

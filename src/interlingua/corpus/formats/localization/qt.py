@@ -135,7 +135,7 @@ def _location(message: Element) -> str:
 
 
 def _text(element: Element | None) -> str:
-    """Return the text of an element; ``<byte value="x9"/>`` stands for a character."""
+    """Return the text of an element; ``<byte value="x9"/>`` is a character."""
     if element is None:
         return ""
     parts = [element.text or ""]

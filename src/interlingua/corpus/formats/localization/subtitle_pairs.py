@@ -111,7 +111,7 @@ def _texts(own: list[Cue], other: list[Cue]) -> list[tuple[str, str]]:
     target = [text for cue in other for text in cue.speeches]
     if len(source) == len(target):
         return list(zip(source, target, strict=True))
-    # One side has more lines: a speech was split, and nothing tells where.
+    # One side has more lines: a speech was split, and the place is unknown.
     return [(" ".join(source), " ".join(target))]
 
 

@@ -225,7 +225,7 @@ def _vtt_blocks(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _problem_of(lines: list[str], times: re.Pattern[str]) -> str:
-    """Return what is wrong with the lines of a cue, which begin with its times."""
+    """Return the fault of the lines of a cue, which start with its times."""
     if _ARROW not in lines[0]:
         return "a cue without times"
     if len(times.findall(lines[0])) != 2:

@@ -69,7 +69,7 @@ def files_of_languages(path: str) -> dict[LanguageCode, Path]:
     """Return the file of each language: those that a file belongs to, or that a name begins."""
     file = Path(path)
     found: dict[LanguageCode, Path] = {}
-    # What is no file is the beginning of names.
+    # A path that is no file is a prefix of names.
     if not file.is_file():
         return _files_behind(file)
     place = language_place(file)
@@ -136,7 +136,7 @@ def _order(
     second = None
     if wanted:  # without a given one the named file is the target
         second = choose_code(wanted, codes)
-    # What is not given is the other one of two.
+    # The missing one is the other one of two.
     if first == second and not target:
         second = None
     if first == second and not source:

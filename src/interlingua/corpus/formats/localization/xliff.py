@@ -56,7 +56,7 @@ _FIELDS = ("id", "segment", "state", "note", "original", "source_tags", "target_
 
 
 class XliffSegment(NamedTuple):
-    """Where a pair is in its file, and what the file says of it."""
+    """The position of a pair in its file, with the file's attributes of it."""
 
     path: str
     unit: int
@@ -84,7 +84,7 @@ class XliffPair(PairWithOrigin):
 
 
 class _Surroundings:
-    """What the open elements around a unit say: languages, file, whether to translate."""
+    """Properties of the open elements around a unit: languages, file, whether to translate."""
 
     def __init__(self) -> None:
         self.codes = ("", "")
@@ -92,7 +92,7 @@ class _Surroundings:
         self.translate = [True]
 
     def start(self, element: Element) -> None:
-        """Take note of an element that begins."""
+        """Record the start of an element."""
         if element.tag == "xliff" and element.get("srcLang"):
             self.codes = (element.get("srcLang", ""), element.get("trgLang", ""))
         if element.tag == "file":
@@ -125,8 +125,8 @@ class Xliff:
     ) -> Iterator[TextPair]:
         """Stream the translated segments; a unit that can't be read costs itself.
 
-        The languages are those of the file; a target language that it does not name is given, or
-        in the file's name. Given languages choose among the files in it, and the direction.
+        The languages are those of the file; a target language that it does not name is given, or in
+        the file's name. The caller's languages choose among the files in it, and the direction.
 
         Raises:
             DataError: it is not XLIFF, or no unit can be read.
@@ -222,7 +222,7 @@ def _is_to_translate(element: Element, inherited: bool) -> bool:
 def _codes(
     declared: tuple[str, str], path: str, source: str | None, target: str | None
 ) -> tuple[str, str]:
-    """Return the languages of a file, by what it declares, else by what is given or its name.
+    """Return the languages of a file, from its declaration, or else from the caller or its name.
 
     Raises:
         DataError: one is unknown.

@@ -11,8 +11,8 @@ translation with its quality:
 The quality is the probability by a calibration in percent, else the cosine. The target of the
 proposal is that of the unit. Proposals of an earlier run are replaced.
 
-A unit is found by its number, as the reader counts; its bytes are then parsed by expat, which tells
-the position of each tag.
+A unit is found by its number, as the reader counts; its bytes are then parsed by expat, which
+reports the position of each tag.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TAG = re.compile(rb"<[^\s/>]+(?:\s+[^\s=/>]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*\s*/
 
 
 class MatchValues(NamedTuple):
-    """What is written for a pair."""
+    """The values that are written for a pair."""
 
     quality: float | None
     """Percent."""
@@ -200,7 +200,7 @@ def _with_scores(
         changes = {"unit": _changes_2, "trans-unit": _changes_1}[entry]
         changed = _edited(content[begin:], changes(unit, content[begin:], segments))
         whole = content[:begin] + changed
-        # What is valid UTF-8 was read so, whatever the file declares.
+        # Valid UTF-8 was read as such, whatever the file declares.
         if text.encode("utf-8", "replace") == piece or piece == content:
             return whole
         return whole.decode("utf-8", "surrogateescape").encode(encoding, "surrogateescape")
@@ -242,7 +242,7 @@ def _parsed(content: bytes) -> _Node | None:
 
 
 _Change = tuple[int, int, bytes]
-"""Start and end of what is replaced, and by what."""
+"""Start and end of the replaced bytes, with the replacement."""
 
 
 def _edited(content: bytes, changes: Iterable[_Change]) -> bytes:
