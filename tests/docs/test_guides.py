@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
+import openpyxl
 import pytest
 
+from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.runtime import progress
 from tests.conftest import pairs
 from tests.docs.markdown import has_model
@@ -14,7 +18,15 @@ from tests.docs.sessions import check_sessions, follow_sessions, is_excerpt, mas
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 NEEDS = {"search-in-50-languages": "lancedb"}
 """Guide -> the package of an extra that it uses."""
-NOT_RUN = {"from-laser-vecalign-bicleaner", "gallery"}
+REVIEWED = "documents-to-a-memory"
+"""The guide in which the reader answers a sheet; it has a test of its own."""
+ANSWERS = {
+    "Dogs must be kept on a leash.": "bad",
+    "On Sundays it does not leave until 9 o'clock.": "bad",
+    "The timetable": "good",
+}
+"""The answers of its picture."""
+NOT_RUN = {"from-laser-vecalign-bicleaner", "gallery", REVIEWED}
 """They show tables and pictures."""
 
 
@@ -33,6 +45,37 @@ def test_a_guide_prints_what_it_shows(guide, tmp_path, monkeypatch):
         lines = "".join(f"{a}\t{b}\n" for a, b in rows)
         (tmp_path / "bitext.de-en.tsv").write_text(lines, encoding="utf-8")
     check_sessions(GUIDES / f"{guide}.md", tmp_path)
+
+
+@pytest.mark.skipif(not has_model(), reason="the default model is not installed")
+def test_two_folders_become_a_reviewed_memory_in_three_commands(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 3600.0)
+    page = GUIDES / f"{REVIEWED}.md"
+    before, heading, after = page.read_text(encoding="utf-8").partition("\n## 3.")
+    now = follow_sessions(before, tmp_path)
+    answer_sheet(tmp_path / "review.xlsx", ANSWERS)
+    now += heading + follow_sessions(after, tmp_path)
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(now, encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert mask_numbers(now) == mask_numbers(text), f"{page.name} is old: UPDATE_DOCS=1"
+    kept = {pair.target for pair in read_pairs(tmp_path / "reviewed.tmx")}
+    assert {text for text, answer in ANSWERS.items() if answer == "good"} <= kept
+    assert not kept & {text for text, answer in ANSWERS.items() if answer == "bad"}
+    assert len(kept) == 11
+    for picture in re.findall(r"!\[.+\]\((.+\.png)\)", text):
+        assert 0 < (GUIDES / picture).stat().st_size < 200_000
+
+
+def answer_sheet(path, answers):
+    """Answer the rows with these targets; leave the others to the checks."""
+    book = openpyxl.load_workbook(path)
+    header, *rows = book.active.iter_rows()
+    names = [cell.value for cell in header]
+    for row in rows:
+        row[names.index("answer")].value = answers.get(row[names.index("target")].value)
+    book.save(path)
 
 
 def test_a_file_that_is_shown_is_created_and_one_that_exists_is_compared(tmp_path):

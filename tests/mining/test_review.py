@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import openpyxl
 import pytest
 
-from interlingua.corpus.formats.bitext import write_pairs
+from interlingua.corpus.formats.bitext import PairWithFields, TextPair, read_pairs, write_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration.calibration import load_calibration
+from interlingua.mining.filter import JUDGED_BAD
 from interlingua.mining.review import ReviewSampler, judged_key, read_labels
 from interlingua.mining.writer import PairRow
 from interlingua.verbs.score import score
@@ -240,3 +242,69 @@ def test_units_of_xliff_have_their_ids_and_the_tags_that_were_taken_out(tmp_path
     rows = sorted(cells_of(tmp_path / "r.csv")[1:])
     assert [row[:2] for row in rows] == [["u1", "menu.html"], ["u2", "menu.html"]]
     assert ["tags differ: <g id=1> is missing" in row[6] for row in rows] == [True, False]
+
+
+@pytest.mark.parametrize("name", ["review.xlsx", "review.csv", "review.tsv"])
+def test_answers_decide_which_pairs_are_written(noisy, tmp_path, name):
+    file = tmp_path / "noisy.de-en.tsv"
+    sheet = tmp_path / name
+    score(embed, file, output=tmp_path / "s.tsv", review=sheet, review_rows=120)
+    judged = [(row[3], row[4]) for row in cells_of(sheet)[1:]]
+    # The answers contradict the score: the first 10 rows, the worst ones, are good.
+    answers = {texts: ("good" if at < 10 else "bad") for at, texts in enumerate(judged)}
+    fill_in(sheet, lambda *texts: answers[texts])
+    output, rest = tmp_path / "final.tmx", tmp_path / "rest.jsonl"
+    found = score(embed, file, labels=sheet, threshold=5, output=output, rejected=rest)
+    kept = {(pair.source, pair.target) for pair in read_pairs(output)}
+    # The threshold is above all scores, so that only answers keep a pair.
+    assert kept == set(judged[:10])
+    rejected = [json.loads(line) for line in rest.read_text(encoding="utf-8").splitlines()]
+    bad = [row for row in rejected if JUDGED_BAD in row["reasons"]]
+    assert {(row["source"], row["target"]) for row in bad} == set(judged[10:])
+    assert all("below the threshold" in row["reasons"] for row in rejected)
+    assert len(rejected) == 300 - len(kept)
+    assert any("10 pairs good" in line and "110 bad" in line for line in found.lines)
+    assert any("0 without an answer" in line for line in found.lines)
+
+
+def test_answers_that_fit_no_pair_are_reported_and_those_of_copies_fit_all(tmp_path):
+    pairs = [("a", "b"), ("c", "d"), ("a", "b")]
+    labels = write_lines(tmp_path / "l.tsv", ["0\ta\tb", "1\tx\ty"])
+    found = score(embed, pairs, labels=labels, drop="none", cosine=True, **LANGUAGES)
+    assert [pair.source for pair in found] == ["c"]
+    assert any("2 bad" in line for line in found.lines)
+    assert any("1 judged pair of 2" in line for line in found.lines)
+
+
+def test_answers_are_not_overwritten_and_are_for_one_bitext(noisy, tmp_path):
+    file = tmp_path / "noisy.de-en.tsv"
+    labels = write_lines(tmp_path / "l.tsv", ["0\ta\tb"])
+    for option in ("output", "rejected", "review"):
+        with pytest.raises(ConfigError, match=r"l\.tsv"):
+            score(embed, file, labels=labels, **{"output": tmp_path / "o.tsv", option: labels})
+    assert labels.read_text(encoding="utf-8") == "0\ta\tb\n"
+    folder = tmp_path / "more"
+    folder.mkdir()
+    for name in ("a.po", "b.po"):
+        po = f'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "en1 {name}"\nmsgstr "de1 {name}"\n'
+        (folder / name).write_text(po, encoding="utf-8")
+    for option in ("labels", "parallel"):
+        with pytest.raises(ConfigError, match=f"--{option}"):
+            score(embed, folder, output=tmp_path / "out", **{option: labels})
+
+
+@pytest.mark.parametrize("name", ["memory.tmx", "memory.tsv", "memory.jsonl"])
+def test_a_probability_of_the_input_is_not_taken_for_the_score(tmp_path, name):
+    # The memory that interlingua documents writes has a column of this name.
+    pairs = [("de1 de2", "en1 en2"), ("de3 de4", "en5 en6")]
+    fields = {"probability": "0.99", "source_document": "de/a.md"}
+    rows = [
+        PairWithFields.of(TextPair(*texts, "deu_Latn", "eng_Latn", None), fields) for texts in pairs
+    ]
+    write_pairs(rows, tmp_path / name)
+    sheet = tmp_path / "r.xlsx"
+    score(embed, tmp_path / name, output=tmp_path / "s.tmx", review=sheet, cosine=True, **LANGUAGES)
+    header, *found = cells_of(sheet)
+    assert "score" in header
+    assert [row[header.index("source")] for row in found] == ["de3 de4", "de1 de2"]
+    assert {row[header.index("file")] for row in found} == {"de/a.md"}

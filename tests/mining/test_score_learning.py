@@ -195,6 +195,7 @@ def test_one_thing_to_learn_from(tmp_path):
         with pytest.raises(ConfigError, match="--labels"):
             check_learning(tmp_path / "c", labels, parallel)
     assert not check_learning(None, None, None)
+    assert not check_learning(None, tmp_path, None)  # the answers decide
     assert check_learning(tmp_path / "c", None, "x.tsv")
     (tmp_path / "c").write_text("{}")
     with pytest.raises(DataError, match="c: no record of interlingua-calibration"):

@@ -7,6 +7,7 @@ import csv
 import pytest
 
 import interlingua
+from interlingua.alignment.align import read_document_sentences
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.segments.sentence_splitting import split_text
 from interlingua.errors import ConfigError, DataError
@@ -75,6 +76,9 @@ def documents(tmp_path):
         rows = [" ".join(sentences[at : at + 5]) for at in range(0, len(sentences), 5)]
         (tmp_path / f"whole.{name}").write_text("\n".join(rows), encoding="utf-8")
         (tmp_path / f"lines.{name}").write_text("\n".join(sentences), encoding="utf-8")
+        markup = "".join(f"<p>{row}</p>" for row in rows)
+        html = f"<html lang='{name}'><body>{markup}</body></html>"
+        (tmp_path / f"page.{name}.html").write_text(html, encoding="utf-8")
     return tmp_path
 
 
@@ -85,6 +89,15 @@ def test_mining_of_documents_finds_what_is_found_in_their_sentences(documents):
     ]
     assert len(found[0]) > 5
     assert [pair.source for pair in found[0]] == [pair.source for pair in found[1]]
+
+
+def test_mining_reads_markup_if_it_is_split(documents):
+    files = (documents / "page.de.html", documents / "page.en.html")
+    found = interlingua.mine(embed, *files, split=True)
+    lines = interlingua.mine(embed, documents / "lines.de", documents / "lines.en")
+    assert [pair.source for pair in found] == [pair.source for pair in lines]
+    with pytest.raises(DataError, match=r"HTML.*--split"):
+        interlingua.mine(embed, *files)
 
 
 def test_lists_and_known_vectors_are_not_split(documents):
@@ -98,3 +111,33 @@ def test_lists_and_known_vectors_are_not_split(documents):
             split=True,
             source_vectors=documents / "whole.de",
         )
+
+
+HTML = "<html lang='de'><h1>Titel</h1><p>Er mag z. B. Obst. Sie nicht.</p></html>"
+PO = """msgid ""
+msgstr "Language: de\\n"
+
+msgid "Open"
+msgstr "Öffnen. Jetzt."
+
+#, fuzzy
+msgid "Close"
+msgstr "Falsch"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentences"),
+    [
+        ("a.html", HTML, ["Titel", "Er mag z. B. Obst.", "Sie nicht."]),
+        ("a.md", "# Titel\n\n- Eins\n- Zwei\n", ["Titel", "Eins", "Zwei"]),
+        ("de.po", PO, ["Öffnen.", "Jetzt."]),
+    ],
+)
+def test_documents_are_read_and_split(tmp_path, caplog, name, content, sentences):
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    assert lines_of(TextFile(path, "deu_Latn", split=True), tmp_path) == sentences
+    assert read_document_sentences(path, split_as="deu_Latn") == sentences
+    # A warning counts what a document leaves out, here one fuzzy message.
+    assert ("fuzzy" in caplog.text) == (name == "de.po")

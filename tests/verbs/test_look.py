@@ -72,6 +72,24 @@ def test_folders_of_two_languages_become_a_memory(folder, names):
     assert found.next_commands == (expected,)
 
 
+@pytest.mark.parametrize("names", [["de", "en"], ["both"]])
+def test_a_short_text_of_a_related_language_does_not_hide_the_folders(folder, names):
+    for side, code in enumerate(("de", "en")):
+        place = folder / (code if len(names) == 2 else f"both/{code}")
+        place.mkdir(parents=True)
+        for number in range(4):
+            rows = PAIRS[9 * number : 9 * number + 9]
+            text = "".join(f"<p>{pair[side]}</p>\n" for pair in rows)
+            (place / f"{number}.html").write_text(f"<body>{text}</body>", encoding="utf-8")
+    (place / "short.md").write_text("Der kat sidder pa maatten og ser ud.\n", encoding="utf-8")
+    found = interlingua.look(names)
+    assert found[-1].sides[0].found_language not in ("deu_Latn", "eng_Latn")
+    expected = f"interlingua documents {' '.join(names)} -o memory.tmx"
+    assert found.next_commands == (expected,)
+    # Two folders of one language are no sides of a memory.
+    assert len(names) == 1 or interlingua.look(["de", "de/0.html"]).next_commands == ()
+
+
 def test_test_sets_are_named_or_below_the_data_folder(folder, monkeypatch):
     for name in ("own", "data/tatoeba_laser", "data/no_set_of_tests"):
         (folder / name).mkdir(parents=True)

@@ -37,11 +37,16 @@ from interlingua.alignment.sentence_alignment import (
     sides_of,
 )
 from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, is_document
-from interlingua.corpus.documents.reading import read_document
+from interlingua.corpus.documents.reading import read_document_as_sentences
 from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
 from interlingua.corpus.formats.monolingual import find_language, language_of
-from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
-from interlingua.corpus.segments.sentence_splitting import split_paragraph, split_text
+from interlingua.corpus.formats.sentence_table import (
+    ColumnChoice,
+    is_table,
+    read_column,
+    refuse_column,
+)
+from interlingua.corpus.segments.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
@@ -93,7 +98,7 @@ def read_document_sentences(
     path: PathLike,
     *,
     split_as: str | None = None,
-    column: str | None = None,
+    column: ColumnChoice = None,
     language: str | None = None,
 ) -> list[str]:
     """Read the sentences of a document: lines, a table's column, or the text that is split.
@@ -114,8 +119,7 @@ def read_document_sentences(
     if split_as is None and stem_and_suffix(path)[1] in (*OFFICE_SUFFIXES, *HTML_SUFFIXES):
         raise DataError("a document of paragraphs; split it into sentences: --split", path=path)
     if split_as is not None and is_document(path):
-        units = read_document(path, split_as or None).units
-        return [sentence for unit in units for sentence in split_paragraph(unit.text, split_as)]
+        return read_document_as_sentences(path, split_as)
     if is_table(path):
         sentences = list(read_column(path, column=column, language=language))
     else:
@@ -455,7 +459,7 @@ class Aligner:
         source_language: str | None = None,
         target_language: str | None = None,
         split: bool = False,
-        columns: tuple[str | None, str | None] = (None, None),
+        columns: tuple[ColumnChoice, ColumnChoice] = (None, None),
     ) -> None:
         self.columns = columns
         self.encode = encode

@@ -40,6 +40,7 @@ from interlingua.mining.calibration.calibration import (
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
 from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.pipeline import Mined
+from interlingua.mining.review import Judgments, judged_key
 from interlingua.mining.writer import (
     DEFAULT_COLUMNS,
     ON_STDOUT,
@@ -64,6 +65,7 @@ WRITTEN = (*WITH_COLUMNS, "tmx")
 REJECTED = "rejected pairs"
 BELOW = "below the threshold"
 IMPROBABLE = "improbable"
+JUDGED_BAD = "judged bad"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _LOOKED_AT = 1_000_000
 """Pairs of a stream of which the quantiles are."""
@@ -120,6 +122,7 @@ class Filter:
         languages: of source and target.
         calibration: gives probabilities.
         folder: for what the checks remember; None = it stays in memory.
+        judgments: answers to some pairs, which decide in place of the score and the checks.
 
     Attributes:
         read: pairs so far.
@@ -146,6 +149,7 @@ class Filter:
         languages: tuple[str, str],
         calibration: Calibration | None,
         folder: Path | None,
+        judgments: Judgments | None = None,
     ) -> None:
         cut.check_cut()
         if calibration is None and cut.needs_calibration:
@@ -167,6 +171,10 @@ class Filter:
         self.learned_from = "the first pairs of the stream"
         self.first_scores: list[Float64[ndarray, " n"]] = []
         self._has_learned = calibration is None
+        self.judgments = judgments
+        self._answers = {} if judgments is None else judgments.by_key()
+        self._judged: Counter[bool] = Counter()
+        self._matched: set[tuple[str, str]] = set()
 
     def learn(self, scores: Float64[ndarray, " n"]) -> None:
         """Estimate the share of right pairs and the threshold for a precision from these scores.
@@ -218,11 +226,23 @@ class Filter:
             findings = self.checker.findings(measured)
             for at in range(len(block.pairs)):
                 reasons = [reason for reason, marks in rejected.items() if marks[at]]
+                if self._answers:
+                    reasons = self._judge(block.pairs[at], reasons)
                 found = tuple(name for name, marks in findings.items() if marks[at])
                 self.read += 1
                 self.kept += not reasons
                 self.reasons.update(reasons)
                 yield _row(block, at, probabilities, measured, reasons)._replace(findings=found)
+
+    def _judge(self, pair: TextPair, reasons: list[str]) -> list[str]:
+        """Return the reasons against a pair: none if it is judged good, one more if bad."""
+        key = judged_key(pair.source, pair.target)
+        is_good = self._answers.get(key)
+        if is_good is None:
+            return reasons
+        self._matched.add(key)
+        self._judged[is_good] += 1
+        return [] if is_good else [JUDGED_BAD, *reasons]
 
     def _note_scores(self, block: ScoredPairs) -> None:
         """Keep the scores of the first pairs, for the quantiles, and count blank pairs."""
@@ -267,7 +287,15 @@ class Filter:
                 cut += f", {interval_in_words(self.interval)}"
             lines.append(f"precision {precision:g}: {cut}, by {self.learned_from}")
             lines += self.advice()
-        return lines + self._threshold_warning()
+        return lines + self._threshold_warning() + self._judgment_lines()
+
+    def _judgment_lines(self) -> list[str]:
+        """Return lines on the answers; none without answers."""
+        if self.judgments is None:
+            return []
+        good, bad = self._judged[True], self._judged[False]
+        decided = f"judged: {count_of(good, 'pairs')} good and kept, {bad:,} bad and rejected"
+        return [*self.judgments.notes, decided, *self.judgments.unmatched(self._matched)]
 
     def advice(self) -> list[str]:
         """Return lines on how to make a requested precision more certain."""

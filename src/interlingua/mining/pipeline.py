@@ -27,8 +27,15 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.config.languages import resolve_language
+from interlingua.corpus.documents.kinds import is_document
+from interlingua.corpus.documents.reading import read_document_as_sentences
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.corpus.formats.sentence_table import (
+    ColumnChoice,
+    is_table,
+    read_column,
+    refuse_column,
+)
 from interlingua.corpus.segments.sentence_splitting import (
     paragraphs,
     split_paragraph,
@@ -127,7 +134,7 @@ class TextFile(NamedTuple):
         parts: the files that are read one behind the other, if they are several or copies.
         bad: how to handle unreadable lines; by default the first one is an error.
         column: of a table; see ``with_lines``.
-        split: the files are plain text to be split into sentences; see ``with_lines``.
+        split: the files are text or documents to be split into sentences; see ``with_lines``.
         in_memory: there is no file, and ``extra`` is all of the side.
     """
 
@@ -140,7 +147,7 @@ class TextFile(NamedTuple):
     held_out: Sequence[Line] = ()
     parts: Sequence[PathLike] = ()
     bad: BadLines | None = None
-    column: str | None = None
+    column: ColumnChoice = None
     split: bool = False
     in_memory: bool = False
 
@@ -226,6 +233,9 @@ def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
 
 def _sentences(part: PathLike, file: TextFile) -> Iterator[str]:
     """Yield the texts of a table's column, or those of any file split into sentences."""
+    if file.split and is_document(part):
+        yield from read_document_as_sentences(part, file.language)
+        return
     if is_table(part):
         cells = read_column(part, column=file.column, language=file.language, bad=file.bad)
         for text in cells:

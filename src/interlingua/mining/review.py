@@ -58,6 +58,8 @@ _WIDTHS = {
 """Columns of the sheet, with their widths; it has either the score or the probability."""
 _ID_NAMES = ("id", "key", "tuid", "context", "#context")
 """Fields of a pair that identify it in its file, the best first."""
+_FILE_NAMES = ("original", "source_document")
+"""Fields that name the file of a pair: of XLIFF, and of a memory of documents."""
 _MAX_CELL = 32_000
 """Characters of a text in a cell; Excel holds few more."""
 _WORDS = {
@@ -138,8 +140,8 @@ class ReviewSampler:
 
     def _note(self, row: PairRow) -> None:
         self.seen += 1
-        value = row.columns.get("probability", row.columns["score"])
-        item = ReviewItem(value, self.seen, row)
+        name = "probability" if _has_probability(row) else "score"
+        item = ReviewItem(row.columns[name], self.seen, row)
         self._keep_worst(self.worst, item)
         for name in row.findings:
             self._keep_worst(self.found[name], item)
@@ -178,6 +180,11 @@ class ReviewSampler:
         return sorted(found.values(), key=lambda pair: _order(pair[0]))
 
 
+def _has_probability(row: PairRow) -> bool:
+    """Return whether this run estimated a probability; the input may have one of another run."""
+    return "probability" in row.columns and "probability" not in row.extra
+
+
 def _order(item: ReviewItem) -> tuple[float, int]:
     return item.value, item.position
 
@@ -198,7 +205,7 @@ def write_review(
     """
     chosen = sampler.chosen()
     value = "score"
-    if any("probability" in item.row.columns for item, _ in chosen):
+    if any(_has_probability(item.row) for item, _ in chosen):
         value = "probability"
     columns = [name for name in _WIDTHS if name not in {"score", "probability"} - {value}]
     form = SheetForm([_WIDTHS[name] for name in columns], {columns.index("answer"): ANSWERS})
@@ -215,7 +222,8 @@ def write_review(
     counts = f"{len(chosen):,} of {count_of(sampler.seen, 'pairs')}"
     return [
         f"review: {counts}, the worst first, in {path}; write good, bad or unsure in the column"
-        f" answer, then learn from it: --learn CALIBRATION.json --labels {path}"
+        f" answer, then apply the answers: --labels {path} -o OUTPUT, or learn from them: --labels"
+        f" {path} --learn CALIBRATION.json"
     ]
 
 
@@ -247,7 +255,7 @@ def _cells(
     reasons = [reason for reason in item.row.reasons if reason not in covered]
     return {
         "id": str(identifier),
-        "file": str(fields.get("original") or file or ""),
+        "file": str(next((fields[name] for name in _FILE_NAMES if fields.get(name)), file or "")),
         "position": item.position,
         "source": _short(pair.source),
         "target": _short(pair.target),

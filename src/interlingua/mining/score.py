@@ -48,6 +48,7 @@ from interlingua.mining.filter import (
     ScoredPairs,
 )
 from interlingua.mining.pair_cut import PairCut
+from interlingua.mining.review import Judgments
 from interlingua.mining.vectors import embed_texts
 from interlingua.mining.writer import PairRow
 from interlingua.retrieval.topk.exact import exact_topk
@@ -321,6 +322,7 @@ def scored_rows(
     checks: CheckPlan,
     *,
     calibration: Path | None = None,
+    judgments: Judgments | None = None,
     model: str | None = None,
     progress: Progress = SILENT,
     lines: list[str],
@@ -336,6 +338,7 @@ def scored_rows(
         cut: which pairs are kept.
         checks: what is measured and rejects.
         calibration: file that gives probabilities.
+        judgments: answers to some pairs, which decide in place of the score and the checks.
         model: identity of the model, for the calibration.
         progress: shows how far the work is.
         lines: gets the report when the block ends.
@@ -353,7 +356,7 @@ def scored_rows(
             temporary = tempfile.TemporaryDirectory(prefix="interlingua-")
             folder = Path(stack.enter_context(temporary))
         stack.enter_context(stream.bad)
-        kept = Filter(cut, checks, stream.languages, curve, folder)
+        kept = Filter(cut, checks, stream.languages, curve, folder, judgments)
         progress.start(stream.total, "pairs", "scoring")
         scorer = BitextScorer(encode, config, progress=progress)
         blocks = scorer.score(stream.pairs)

@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 SAVE_AS_TEXT = "save it as plain text (UTF-8), e.g. pandoc -t plain"
-READ_AS_DOCUMENT = "documents, index build and align --split read"
+READ_AS_DOCUMENT = "documents, index build, and mine and align with --split read"
 """Beginning of the remedy for a document that a verb of plain text was given."""
 UNPACK = "unpack it, or give it the ending"
 IN_TEXT = "take the texts out, a sentence a line"
@@ -107,14 +107,15 @@ MARKUP = (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
         ContentKind(
             "Qt Linguist's XML",
-            "call it .ts where pairs are read, e.g. by score, else take the texts out",
+            "score and prepare read its pairs, if it is called .ts",
         ),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
         ContentKind(
             "XLIFF",
-            "call it .xliff: score reads its pairs, documents and index build one side of it",
+            "score and prepare read its pairs, and mine and align with --split one side, if it is"
+            " called .xliff",
         ),
     ),
     (
@@ -140,7 +141,11 @@ MARKUP = (
     ),
     (
         re.compile(rb'(#[^\n]*\n|\s)*msgid\s+"[^\n]*\n("[^\n]*\n)*msgstr\s'),
-        ContentKind("a gettext catalogue", "call it .po where pairs are read"),
+        ContentKind(
+            "a gettext catalogue",
+            "score and prepare read its pairs, and mine and align with --split one side, if it is"
+            " called .po",
+        ),
     ),
 )
 """Beginnings of text in a special format."""

@@ -217,7 +217,10 @@ def align_files(
         source_language=options.source_language,
         target_language=options.target_language,
         split=options.split,
-        columns=(options.source_column, options.target_column),
+        columns=(
+            options.column_choice(options.source_column),
+            options.column_choice(options.target_column),
+        ),
     )
     report = align_documents(
         aligner,
@@ -259,7 +262,8 @@ def _refuse_options_of_files(options: AlignOptions) -> None:
     Raises:
         ConfigError: such an option is set.
     """
-    names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column")
+    names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column",
+             "sheet", "header_row")  # fmt: skip
     for name in names:
         if getattr(options, name):
             raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")

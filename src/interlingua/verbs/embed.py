@@ -20,12 +20,13 @@ from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     ModelOptions,
     RayOptions,
+    SheetOptions,
     output_option,
 )
 
 
 @dataclass(frozen=True)
-class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
+class EmbedOptions(ModelOptions, RayOptions, BadLineOptions, SheetOptions):
     """Options of ``embed``."""
 
     files: PathLike | Sequence[PathLike] = argument(
@@ -61,7 +62,8 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
     )
     column: str | None = option(
         None,
-        "Column of .csv or .xlsx; the one called by --language, or text, by default.",
+        "Column of .csv or .xlsx, by name or number from 1; the one called by --language, or text,"
+        " by default.",
         group=INPUT,
     )
 
@@ -103,11 +105,12 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     from interlingua.verbs.parts.sources import open_model
 
     files = _names(options.files)
+    column = options.column_choice(options.column)
     for file in files:
         if not is_table(file):
             check_content(file)
         if options.language:
-            language_of(Path(file), options.language, column=options.column, option="--language")
+            language_of(Path(file), options.language, column=column, option="--language")
     BadLines(options.on_error)  # refuses what it does not know
     output = vector_output(files, os.fspath(options.output))
     # Processes that share the work load the model by its name.
@@ -115,8 +118,8 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     encode, identity = open_model(options, identified=output.to_folder, elsewhere=elsewhere)
     # With the model all that the vectors depend on: a run that goes on must have made the same.
     settings = [f"normalize={options.normalize_embeddings} language={options.language}"]
-    if options.column:
-        settings.append(f"column={options.column}")
+    if column is not None:
+        settings.append(f"column={column}")
     settings += [f"{name}={value}" for name, value in form.items()]
     return embed_files(
         partial(
@@ -127,7 +130,7 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
         ),
         output,
         model=" ".join([identity, *settings]),
-        column=options.column,
+        column=column,
         language=options.language,
         on_error=options.on_error,
         ray=options.ray,

@@ -7,6 +7,7 @@ import importlib.resources
 import os
 import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 DATA_FOLDER_VARIABLE = "INTERLINGUA_DATA"
 """Folder below which published evaluation sets are, as for ``evaluate``."""
+_MOST = 0.8
+"""Share of the documents of a folder that two languages have to cover."""
 _ALIGNABLE = 5000
 """Texts of a document at most; more are two corpora to mine."""
 
@@ -238,12 +241,12 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
     texts = [one for one in found if one.kind in ("texts", "document")]
     if len(texts) != sum(not one.error for one in found):
         return
-    languages = {one.sides[0].language or one.sides[0].found_language for one in texts}
     names = _named_files(options)
-    # Names of files in a folder may tell no language, of which the texts tell some.
-    if all(map(os.path.isdir, names)) and len(names) <= 2 and len(languages - {""}) == 2:
-        yield f"interlingua documents {shlex.join(names)} -o memory.tmx"
+    if all(map(os.path.isdir, names)) and len(names) <= 2:
+        if _has_two_languages(names, texts):
+            yield f"interlingua documents {shlex.join(names)} -o memory.tmx"
         return
+    languages = {_language_of(one) for one in texts}
     if len(texts) != 2 or len(languages) != 2 or "" in languages:
         return
     both = shlex.join([one.path for one in texts])
@@ -256,6 +259,28 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
         yield f"interlingua align {both} -o links.tsv"
     else:
         yield f"interlingua mine {both} -o pairs.tsv"
+
+
+def _language_of(found: FileLook) -> str:
+    """Return the language of a text as it is named, else as it was found; may be empty."""
+    return found.sides[0].language or found.sides[0].found_language
+
+
+def _has_two_languages(folders: Sequence[str], texts: Sequence[FileLook]) -> bool:
+    """Return whether two folders have most documents in different languages, or one in two.
+
+    A short text may be taken for a related language, so that all need not agree.
+    """
+    if len(folders) == 1:
+        counts = Counter(filter(None, map(_language_of, texts)))
+        both = counts.most_common(2)
+        return len(both) == 2 and sum(count for _, count in both) >= _MOST * len(texts)
+    found: set[str] = set()
+    for folder in folders:
+        inside = [one for one in texts if Path(one.path).is_relative_to(folder)]
+        counts = Counter(filter(None, map(_language_of, inside)))
+        found.update(code for code, _ in counts.most_common(1))
+    return len(found) == 2
 
 
 def look_table(found: FileLook) -> Table:

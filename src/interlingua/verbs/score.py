@@ -40,6 +40,7 @@ from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     ModelOptions,
     PairOptions,
+    SheetOptions,
     as_path,
     as_text,
     join_names,
@@ -111,7 +112,7 @@ class ScoredStream:
 
 
 @dataclass(frozen=True)
-class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
+class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, PairCut):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
@@ -140,14 +141,6 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     )
     target_column: str | None = option(
         None, "Column of the targets; both are named or neither.", group=INPUT
-    )
-    sheet: str | None = option(
-        None, "Sheet of .xlsx, by its name or its number from 1; the first by default.", group=INPUT
-    )
-    header_row: Annotated[int, AtLeast(1)] | None = option(
-        None,
-        "Row of .tsv, .csv or .xlsx with the names of the columns, from 1; found by default.",
-        group=INPUT,
     )
     # How a pair is scored.
     k: defaults.NeighborCount = option(
@@ -222,7 +215,7 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
         "Folder that keeps the vectors, so that --learn and a run after it embed each text once.",
         kind=Path,
     )
-    # A calibration in place of pairs, and what it is learned from.
+    # Judged pairs decide, or a calibration is learned from them in place of pairs.
     learn: PathLike | None = option(
         None,
         "Write no pairs but this calibration file, from --labels or --parallel.",
@@ -231,8 +224,8 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     )
     labels: PathLike | None = option(
         None,
-        "With --learn: judged pairs of the bitext, the answered sheet of --review or 1 or 0 TAB"
-        " source TAB target.",
+        "Judged pairs of the bitext, the answered sheet of --review or 1 or 0 TAB source TAB"
+        " target: good ones are kept, bad ones rejected; with --learn, they are learned from.",
         group=INPUT,
         kind=Path,
         reads="file",
@@ -441,7 +434,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     outputs = [options.output, options.rejected, options.review, _bad_lines(options).path]
     if is_same_xliff(file, options.input_format, options.output, options.format):
         outputs[0] = None  # the file is read once more while its copy with scores is written
-    keep_inputs(outputs, (file, options.calibration))
+    keep_inputs(outputs, (file, options.calibration, options.labels))
     if config.margin == "absolute" and "hub" in checks.columns:
         raise ConfigError(
             "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
@@ -589,10 +582,11 @@ def _scored(
     lines: list[str],
 ) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
     """Open the scored pairs: their filter, and all rows; ``lines`` gets the report at the end."""
-    from interlingua.mining.review import ReviewSampler, write_review
+    from interlingua.mining.review import ReviewSampler, read_labels, write_review
     from interlingua.mining.score import scored_rows
 
     config, checks = check_score(options)
+    judgments = None if options.labels is None else read_labels(Path(options.labels))
     sheet: list[str] = []
     with (
         _keeping(options, encode, model) as keeping,
@@ -603,6 +597,7 @@ def _scored(
             options,
             checks,
             calibration=as_path(options.calibration),
+            judgments=judgments,
             model=model,
             progress=progress,
             lines=lines,

@@ -47,3 +47,9 @@ def test_untranslated_entries_are_counted(tmp_path):
     path.write_text(PO.replace("Открыть", ""))
     with pytest.raises(DataError, match=r"a\.po"):
         read_document(path)
+
+
+def test_reasons_that_no_entry_has_are_not_noted(tmp_path):
+    path = tmp_path / "a.xlf"
+    path.write_text(XLIFF, encoding="utf-8")
+    assert read_document(path, "el").notes == ()

@@ -6,6 +6,7 @@ import pytest
 
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.sentence_table import (
+    SentenceColumn,
     find_column,
     is_table,
     read_column,
@@ -98,3 +99,44 @@ def test_an_empty_table_and_a_column_of_text_are_refused(tmp_path):
         list(read_column(tmp_path / "m.csv"))
     with pytest.raises(ConfigError, match="'text'"):
         refuse_column("text", "m.txt")
+
+
+def test_a_column_is_on_the_named_sheet_below_the_named_row(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["notes"])
+    sheet = book.create_sheet("Texte")
+    for row in (["Ein Buch"], [], ["Nr", "Deutsch", "2"], [1, "Haus", "a"], [2, "Hund", "b"]):
+        sheet.append(row)
+    path = tmp_path / "book.xlsx"
+    book.save(path)
+    for name in ("Deutsch", "deutsch"):
+        place = SentenceColumn(name, "Texte", 3)
+        assert list(read_column(path, column=place)) == ["Haus", "Hund"]
+    # A column that is called 2 goes before column number 2.
+    assert list(read_column(path, column=SentenceColumn("2", "2", 3))) == ["a", "b"]
+    assert list(read_column(path, column=SentenceColumn("1", "texte", 3))) == ["1", "2"]
+    for place, part in (
+        (SentenceColumn("Deutsch", "Text"), "Info|Sheet, Texte"),
+        (SentenceColumn("Deutsch", "Texte", 9), "no row 9"),
+    ):
+        with pytest.raises(DataError, match=part):
+            list(read_column(path, column=place))
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        (SentenceColumn(None, "Texte"), "sheet 'Texte'"),
+        (SentenceColumn(None, None, 2), "header row 2"),
+    ],
+)
+def test_a_sheet_or_a_header_row_of_plain_text_is_refused(place, part, tmp_path):
+    with pytest.raises(ConfigError, match=part):
+        refuse_column(place, tmp_path / "a.txt")
+
+
+def test_the_header_row_of_a_csv_file_is_given(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("title,\nx,text\n1,Haus\n", encoding="utf-8")
+    assert list(read_column(path, column=SentenceColumn(None, None, 2))) == ["Haus"]

@@ -33,8 +33,9 @@ def read_catalog_side(path: PathLike, language: str | None = None) -> BlockDocum
     if not pairs:
         raise DataError("nothing in it is translated; leave it out", path=path)
     texts, code = _side(pairs, language, path)
+    # The plus sign drops the reasons that were counted and never met.
     notes = [
-        f"{count_of(count, 'entries')} left out: {reason}" for reason, count in skipped.items()
+        f"{count_of(count, 'entries')} left out: {reason}" for reason, count in (+skipped).items()
     ]
     if bad.count:
         notes.append(f"{count_of(bad.count, 'entries')} can't be read: {bad.first[0]}")

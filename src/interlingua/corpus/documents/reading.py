@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from interlingua.config.languages import resolve_code, written_tag
@@ -32,11 +33,13 @@ from interlingua.corpus.documents.units import (
     units_of,
 )
 from interlingua.corpus.documents.word import read_word
+from interlingua.corpus.segments.sentence_splitting import split_paragraph
 from interlingua.errors import DataError
 from interlingua.storage.content_kinds import find_kind
 from interlingua.storage.files import LOOKED_AT_BYTES, PathLike, open_bytes, stem_and_suffix
 from interlingua.storage.limits import read_limited
 
+log = logging.getLogger("interlingua")
 ReadBlocks = Callable[[PathLike, str | None], BlockDocument]
 
 
@@ -58,6 +61,19 @@ def read_document(path: PathLike, language: str | None = None) -> TextDocument:
     if not units:
         raise DataError("no text in it; leave it out", path=path)
     return TextDocument(units, found.title, found.language, found.notes)
+
+
+def read_document_as_sentences(path: PathLike, language: str) -> list[str]:
+    """Read a document and split each of its units into sentences; its notes are logged.
+
+    Args:
+        path: see ``read_document``.
+        language: of the text, in any code; empty if it is unknown.
+    """
+    document = read_document(path, language or None)
+    for note in document.notes:
+        log.warning("%s: %s", path, note)
+    return [text for unit in document.units for text in split_paragraph(unit.text, language)]
 
 
 def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:

@@ -17,7 +17,12 @@ from interlingua.config.languages import (
     resolve_language,
 )
 from interlingua.corpus.cleaning.named_languages import is_word
-from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.corpus.formats.sentence_table import (
+    ColumnChoice,
+    is_table,
+    read_column,
+    refuse_column,
+)
 from interlingua.errors import DataError, InterlinguaError, LanguageError
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
@@ -26,7 +31,7 @@ _OPTIONS = "--source-language, --target-language or --language"
 """Options that name the language of a text; which one depends on the verb."""
 
 
-def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str]:
+def read_sentences(path: PathLike, *, column: ColumnChoice = None) -> Iterator[str]:
     """Yield the non-blank lines of a text file (.gz, .xz or .zst too), or the sentences of a table.
 
     Args:
@@ -50,7 +55,7 @@ def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str
                 yield text
 
 
-def find_language(path: Path, *, column: str | None = None) -> LanguageCode | None:
+def find_language(path: Path, *, column: ColumnChoice = None) -> LanguageCode | None:
     """Return the language that a file's name gives, or None; see ``language_of``.
 
     A part of the name that is also a word (``is.txt``) is a language only if the text supports it.
@@ -65,7 +70,7 @@ def find_language(path: Path, *, column: str | None = None) -> LanguageCode | No
     return None
 
 
-def tell_words(path: Path, option: str, *, column: str | None = None) -> None:
+def tell_words(path: Path, option: str, *, column: ColumnChoice = None) -> None:
     """Log once which words in a file's name could be languages, but are not taken for them."""
     words = [code for code in _codes_in_name(path) if is_word(code)]
     if words and find_language(path, column=column) is None:
@@ -91,7 +96,7 @@ def _codes_in_name(path: Path) -> list[LanguageCode]:
     return [code for code in map(find_in_name, dict.fromkeys(parts)) if code is not None]
 
 
-def _is_meant(path: Path, code: str, column: str | None) -> bool:
+def _is_meant(path: Path, code: str, column: ColumnChoice) -> bool:
     """Return whether the texts of a file support a language; True if it can't be read."""
     from interlingua.corpus.cleaning.language_evidence import is_meant, sampled
 
@@ -109,7 +114,7 @@ def language_of(
     path: Path,
     given: str | None = None,
     *,
-    column: str | None = None,
+    column: ColumnChoice = None,
     option: str = _OPTIONS,
 ) -> str:
     """Return the code of a file's language, such as ``rus_Cyrl``, compared with its texts.
@@ -145,7 +150,7 @@ def language_of(
     return _compared(path, found, column, option, is_given=False)
 
 
-def _compared(path: Path, code: str, column: str | None, option: str, *, is_given: bool) -> str:
+def _compared(path: Path, code: str, column: ColumnChoice, option: str, *, is_given: bool) -> str:
     """Return the code, or what the first texts of the file show it to mean."""
     if not path.is_file():
         return code

@@ -9,6 +9,8 @@ from the sentences can be put back into the table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
+from typing import NamedTuple
 
 from interlingua.config import languages
 from interlingua.corpus.formats import workbook
@@ -21,13 +23,35 @@ from interlingua.corpus.formats.table_columns import (
     folded_name,
     has_width,
     named_column,
+    places_called,
 )
 from interlingua.errors import ConfigError, DataError
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
-SUFFIXES = (".csv", ".xlsx", ".xlsm", *SUBTITLE_SUFFIXES)
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
+SUFFIXES = (".csv", *WORKBOOK_SUFFIXES, *SUBTITLE_SUFFIXES)
+_WORDS = ("column", "sheet", "header row")
 _NAMES = ("text", "sentence", "sentences", "texts")
 """Columns that are taken where none is named, in this order."""
+
+
+class SentenceColumn(NamedTuple):
+    """The place of sentences in a table.
+
+    Attributes:
+        name: of the column, or its number from 1; found by default.
+        sheet: name or number of a sheet of an Excel workbook; the first by default.
+        header_row: number of the row that names the columns, from 1; the first by default.
+    """
+
+    name: str | None = None
+    sheet: str | None = None
+    header_row: int | None = None
+
+
+FOUND_COLUMN = SentenceColumn()
+ColumnChoice = str | SentenceColumn | None
+"""A column, by its name alone or with its sheet and header row; None: found."""
 
 
 def is_table(path: PathLike) -> bool:
@@ -38,7 +62,7 @@ def is_table(path: PathLike) -> bool:
 def read_column(
     path: PathLike,
     *,
-    column: str | None = None,
+    column: ColumnChoice = None,
     language: str | None = None,
     bad: BadLines | None = None,
 ) -> Iterator[str]:
@@ -46,7 +70,7 @@ def read_column(
 
     Args:
         path: a file for which ``is_table`` holds.
-        column: name of the column; by default the one named after the language, otherwise one of
+        column: the column; by default the one named after the language, otherwise one of
             ``_NAMES``, otherwise the only one.
         language: of the sentences, in any code.
         bad: how to handle unreadable rows; skipped ones are yielded as blank sentences.
@@ -56,14 +80,15 @@ def read_column(
             can't be read.
     """
     bad = bad or BadLines()
-    rows = _rows(path, bad)
+    choice = _place_of(column)
+    rows = _rows(path, bad, choice)
     first = next(rows, None)
     if first is None:
         raise DataError(
             "the table is empty; expected a first row that names the columns", path=path
         )
     header = first[1]
-    place = find_column(header, path, column=column, language=language)
+    place = find_column(header, path, column=choice.name, language=language)
     for number, cells in rows:
         if not has_width(cells, len(header), path, number, bad):
             yield ""  # sentence i stays that of row i
@@ -110,15 +135,29 @@ def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
     return True
 
 
-def refuse_column(column: str | None, path: PathLike) -> None:
+def _place_of(column: ColumnChoice) -> SentenceColumn:
+    if isinstance(column, SentenceColumn):
+        return column
+    return SentenceColumn(column)
+
+
+def refuse_column(column: ColumnChoice, path: PathLike) -> None:
     """Refuse a column of what has none.
 
     Raises:
-        ConfigError: a column is named, and the file is not a table.
+        ConfigError: a column, a sheet or a header row is named, and the file has none.
     """
-    if column is not None and not is_table(path):
+    choice = _place_of(column)
+    suffix = stem_and_suffix(path)[1]
+    if choice.sheet is not None and suffix not in WORKBOOK_SUFFIXES:
         raise ConfigError(
-            f"{path}: the column {column!r} is named, but only tables ({', '.join(SUFFIXES)}) have"
+            f"{path}: the sheet {choice.sheet!r} is named, but only workbooks"
+            f" ({', '.join(WORKBOOK_SUFFIXES)}) have sheets; drop it"
+        )
+    named = [f"{word} {value!r}" for word, value in zip(_WORDS, choice, strict=True) if value]
+    if named and suffix not in SUFFIXES:
+        raise ConfigError(
+            f"{path}: the {named[0]} is named, but only tables ({', '.join(SUFFIXES)}) have"
             " columns; drop it"
         )
 
@@ -133,6 +172,10 @@ def find_column(
     """
     names = [folded_name(cell) for cell in cells]
     if column is not None:
+        has_number = column.strip().isdecimal() and 1 <= int(column) <= len(cells)
+        # A name goes before a number: a column may be called 2.
+        if has_number and not places_called(column, cells):
+            return int(column) - 1
         return named_column(column, cells, path=path, line=1)
     code = resolved_code(language)
     if code is not None:
@@ -154,11 +197,33 @@ def find_column(
     )
 
 
-def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows as other programs count them.
+def _rows(
+    path: PathLike, bad: BadLines, choice: SentenceColumn = FOUND_COLUMN
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows from the one with the names on, as other programs count them.
 
     Empty lines of a CSV file are not rows, and neither are empty rows at the end of a sheet.
+
+    Raises:
+        DataError: the table ends before the given header row.
     """
+    rows = _all_rows(path, bad, choice)
+    if choice.header_row is None:
+        yield from rows
+        return
+    first = choice.header_row
+    below = dropwhile(lambda row: row[0] < first, rows)
+    header = next(below, None)
+    if header is None:
+        raise DataError(f"has no row {first} with names of columns", path=path)
+    yield header
+    yield from below
+
+
+def _all_rows(
+    path: PathLike, bad: BadLines, choice: SentenceColumn
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield all rows of a table with their numbers."""
     if stem_and_suffix(path)[1] == ".csv":
         with open_text(path, errors=bad.errors) as lines:
             yield from (row for row in csv_rows(lines, str(path), bad) if row[1])
@@ -168,7 +233,8 @@ def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
         return
     # Empty rows are held back until a row follows that is not: sheets often end in formatted ones.
     empty: list[tuple[int, list[str]]] = []
-    for row in workbook.read_rows(str(path)):
+    first_row = choice.header_row or 1
+    for row in workbook.read_rows(str(path), sheet=choice.sheet, first_row=first_row):
         if not any(row[1]):
             empty.append(row)
             continue

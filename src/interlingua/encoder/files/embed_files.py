@@ -25,7 +25,12 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.corpus.formats.sentence_table import (
+    ColumnChoice,
+    is_table,
+    read_column,
+    refuse_column,
+)
 from interlingua.encoder.encode import EncodeReport, collect_vectors, windows
 from interlingua.encoder.files.device_processes import OnDevices, on_devices
 from interlingua.encoder.files.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
@@ -157,7 +162,7 @@ def embed_files(
     output: VectorOutput,
     *,
     model: str,
-    column: str | None = None,
+    column: ColumnChoice = None,
     language: str | None = None,
     on_error: str = "stop",
     ray: str | None = None,

@@ -663,17 +663,16 @@ def check_learning(learn: Path | None, labels: PathLike | None, parallel: PathLi
 
     Args:
         learn: the calibration file to write.
-        labels: judged pairs.
+        labels: judged pairs; without ``learn`` they decide which pairs are kept.
         parallel: held-out translations.
 
     Raises:
         ConfigError: there is nothing or too much to learn from, or nothing to write.
     """
     if learn is None:
-        if labels is not None or parallel is not None:
+        if parallel is not None:
             raise ConfigError(
-                "--labels and --parallel are to learn from; name the calibration to write with"
-                " --learn"
+                "--parallel is to learn from; name the calibration to write with --learn"
             )
         return False
     if learn.is_file():

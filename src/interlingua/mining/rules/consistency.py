@@ -40,10 +40,15 @@ class _Consistency(Check):
         """Mark the texts that an earlier pair translates otherwise."""
         keys = text_keys(texts)
         others = text_keys(translations)
-        is_new_text = self.texts.first_seen(keys)
-        is_new_pair = self.pairs.first_seen(combine_keys(keys, others, "text", "translation"))
-        has_text = (keys != EMPTY_KEY) & (others != EMPTY_KEY)
-        return np.asarray(has_text & is_new_pair & ~is_new_text, dtype=np.float64)
+        # An empty translation is none: the next one is the first of its text.
+        both = np.flatnonzero((keys != EMPTY_KEY) & (others != EMPTY_KEY))
+        is_new_text = self.texts.first_seen(keys[both])
+        is_new_pair = self.pairs.first_seen(
+            combine_keys(keys[both], others[both], "text", "translation")
+        )
+        marks = np.zeros(len(keys), dtype=np.float64)
+        marks[both] = is_new_pair & ~is_new_text
+        return marks
 
 
 class OneTranslation(_Consistency):

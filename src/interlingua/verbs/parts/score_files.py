@@ -190,7 +190,7 @@ def _check_several(options: _Options) -> None:
     Raises:
         ConfigError: one of them is used.
     """
-    for name in ("learn", "rejected", "review", "bad_lines"):
+    for name in ("learn", "labels", "parallel", "rejected", "review", "bad_lines"):
         if getattr(options, name) is not None:
             option = name.replace("_", "-")
             raise ConfigError(

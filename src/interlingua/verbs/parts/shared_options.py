@@ -24,6 +24,7 @@ from interlingua.config.options import (
 from interlingua.config.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
 from interlingua.corpus.formats.bitext import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.corpus.formats.localization.bitext_folders import is_bitext_folder
+from interlingua.corpus.formats.sentence_table import ColumnChoice, SentenceColumn
 from interlingua.errors import ConfigError, with_article
 from interlingua.mining.pair_search import PairSearch
 from interlingua.storage.files import COMPRESSIONS, PathLike, stem_and_suffix
@@ -209,13 +210,37 @@ class PairOptions(Options):
 
 
 @dataclass(frozen=True)
-class ColumnOptions(PairOptions):
+class SheetOptions(Options):
+    """The part of a table that is read."""
+
+    sheet: str | None = option(
+        None, "Sheet of .xlsx, by its name or its number from 1; the first by default.", group=INPUT
+    )
+    header_row: Annotated[int, AtLeast(1)] | None = option(
+        None,
+        "Row of a table with the names of the columns, from 1; found, or the first, by default.",
+        group=INPUT,
+    )
+
+    def column_choice(self, name: str | None) -> ColumnChoice:
+        """Return a column with its sheet and header row; None if nothing is given.
+
+        Args:
+            name: of the column.
+        """
+        if self.sheet is None and self.header_row is None:
+            return name
+        return SentenceColumn(name, self.sheet, self.header_row)
+
+
+@dataclass(frozen=True)
+class ColumnOptions(PairOptions, SheetOptions):
     """Languages of two texts, and their columns in tables."""
 
     source_column: str | None = option(
         None,
-        "Column of a source in a table, by name; the one called by the language, or text, by"
-        " default.",
+        "Column of a source in a table, by name or number from 1; the one called by the language,"
+        " or text, by default.",
         group=INPUT,
     )
     target_column: str | None = option(None, "Column of a target in a table.", group=INPUT)

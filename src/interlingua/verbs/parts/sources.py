@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from interlingua.config.registry import check_choice
+from interlingua.corpus.documents.kinds import is_document
 from interlingua.corpus.formats.monolingual import language_of
 from interlingua.encoder.backends.function import FunctionEncoder
 from interlingua.encoder.backends.load import encode_and_identity
@@ -154,7 +155,7 @@ def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
     """Return the side called ``source`` or ``target``."""
     texts = getattr(options, name)
     code = getattr(options, f"{name}_language")
-    column = getattr(options, f"{name}_column")
+    column = options.column_choice(getattr(options, f"{name}_column"))
     vectors = getattr(options, f"{name}_vectors")
     if not isinstance(texts, str | os.PathLike):
         if column or vectors or options.documents is not None or options.split:
@@ -170,6 +171,8 @@ def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
     layout: Any = options.layout
     if layout == "auto" and options.documents is not None:
         layout = "documents"
+    elif layout == "auto" and options.split and is_document(parts[0]):
+        layout = "lines"
     elif layout == "auto":
         layout = guess_layout(parts[0])
     vector_files = []
