@@ -36,6 +36,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Point the links of a page to what the site has; called by mkdocs."""
+    if page.file.src_uri == "index.md":
+        # The home page has no neighbors in the navigation; its code needs the width.
+        page.meta["hide"] = ["navigation"]
     return with_site_links(markdown, page.file.src_uri)
 
 

@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RESULTS = results_text()
 PRINTED = {
-    "LaBSE (471 M), as printed": ["96.2", "", "0.92", ""],
-    "MEXMA (559 M), as printed": ["", "", "0.06", ""],
+    "LaBSE (471 M), as published": ["96.2", "", "0.92", ""],
+    "MEXMA (559 M), as published": ["", "", "0.06", ""],
 }
 """Mao et al. 2023, Table V, and Janeiro et al. 2024, Table 1."""
 

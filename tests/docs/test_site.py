@@ -81,7 +81,10 @@ def test_the_api_shows_what_plug_ins_are_made_after(registry):
 def test_the_site_needs_no_other_server():
     assert CONFIG["theme"]["font"] is False
     assert "offline" not in CONFIG["plugins"]  # it loads a script of a content network
-    assert not {"extra_javascript", "extra_css"} & set(CONFIG)
+    assert "extra_javascript" not in CONFIG
+    assert CONFIG["extra_css"] == ["site.css"]
+    sheet = (DOCS / "site.css").read_text(encoding="utf-8")
+    assert not re.search(r"url\(|@import|//", sheet)
 
 
 @pytest.mark.parametrize(("page", "name"), sorted(TOP_LEVEL.items()))

@@ -234,10 +234,10 @@ def zipped(*names):
 SRT = b"\xef\xbb\xbf1\r\n00:00:01,200 --> 00:00:02,900\r\nHallo.\r\n"
 TS = b'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1"></TS>\n'
 KINDS = [
-    (zipped("[Content_Types].xml", "word/document.xml"), "Word.*pandoc"),
-    (zipped("[Content_Types].xml", "xl/workbook.xml"), "Excel"),
+    (zipped("[Content_Types].xml", "word/document.xml"), "Word.*align with --split.*pandoc"),
+    (zipped("[Content_Types].xml", "xl/workbook.xml"), r"Excel.*\.xlsx"),
     (zipped("mimetype"), "zip"),
-    (b"%PDF-1.7\n%\xe2\xe3", "PDF.*pdftotext"),
+    (b"%PDF-1.7\n%\xe2\xe3", "PDF.*align with --split.*pdftotext"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Office"),
     (b"{\\rtf1\\ansi Hallo}", "RTF"),
     (b"\x1f\x8b\x08\x00", r"gzip.*\.gz"),
@@ -248,8 +248,8 @@ KINDS = [
     (b"<HTML lang='de'>", "HTML"),
     (SRT, "subtitles"),
     (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi\n", "subtitles"),
-    (TS, "Qt.*lconvert"),
-    (b'<?xml version="1.0"?>\n<xliff version="1.2">', "XLIFF.*xliff2po"),
+    (TS, "Qt.*score"),
+    (b'<?xml version="1.0"?>\n<xliff version="1.2">', r"XLIFF.*score.*\.xliff"),
     (b'<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "x">\n<tmx version="1.4">', r"TMX.*\.tmx"),
     (b'<?xml version="1.0"?><resources/>', "XML"),
     (b'[{"text": "a"}]', "JSON"),

@@ -13,6 +13,8 @@ import re
 from typing import NamedTuple
 
 SAVE_AS_TEXT = "save it as plain text (UTF-8), e.g. pandoc -t plain"
+READ_AS_DOCUMENT = "documents, index build, and mine and align with --split read"
+"""Beginning of the remedy for a document that a verb of plain text was given."""
 UNPACK = "unpack it, or give it the ending"
 IN_TEXT = "take the texts out, a sentence a line"
 GIVE_TEXT = "give text"
@@ -38,7 +40,7 @@ class ContentKind(NamedTuple):
 
 
 BINARY = (
-    (b"%PDF", "a PDF", "take its text out, e.g. pdftotext"),
+    (b"%PDF", "a PDF", f"{READ_AS_DOCUMENT} .pdf; else take its text out, e.g. pdftotext"),
     (b"\xd0\xcf\x11\xe0", "an old Office document", SAVE_AS_TEXT),
     (b"{\\rtf", "RTF", SAVE_AS_TEXT),
     (b"\x1f\x8b", "gzip", f"{UNPACK} .gz"),
@@ -64,18 +66,33 @@ BINARY = (
 )
 """First bytes -> the kind of the file and its remedy."""
 ZIPPED = (
-    (b"word/", "a Word document (.docx)"),
-    (b"xl/", "an Excel workbook (.xlsx)"),
-    (b"ppt/", "a presentation (.pptx)"),
-    (b"application/epub+zip", "an e-book (.epub)"),
-    (b"application/vnd.oasis.opendocument", "an OpenDocument file (.odt)"),
-    (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)"),
+    (b"word/", "a Word document (.docx)", f"{READ_AS_DOCUMENT} .docx; else {SAVE_AS_TEXT}"),
+    (
+        b"xl/",
+        "an Excel workbook (.xlsx)",
+        "call it .xlsx where tables are read, else save it as .csv",
+    ),
+    (b"ppt/", "a presentation (.pptx)", SAVE_AS_TEXT),
+    (
+        b"application/epub+zip",
+        "an e-book (.epub)",
+        f"{READ_AS_DOCUMENT} .epub; else {SAVE_AS_TEXT}",
+    ),
+    (
+        b"application/vnd.oasis.opendocument.text",
+        "a text of OpenDocument (.odt)",
+        f"{READ_AS_DOCUMENT} .odt; else {SAVE_AS_TEXT}",
+    ),
+    (b"application/vnd.oasis.opendocument", "an OpenDocument file", SAVE_AS_TEXT),
+    (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)", SAVE_AS_TEXT),
 )
-"""Marks of zip archives near their beginning."""
+"""Mark of a zip archive near its beginning -> the kind of the file and its remedy."""
 HTML = ContentKind(
-    "HTML", "take its text out, e.g. pandoc -t plain; mine and align read it with --split"
+    "HTML", f"{READ_AS_DOCUMENT} .html; else take its text out, e.g. pandoc -t plain"
 )
-_MARKDOWN = ContentKind("Markdown", "take its text out, e.g. pandoc -t plain")
+_MARKDOWN = ContentKind(
+    "Markdown", f"{READ_AS_DOCUMENT} .md; else take its text out, e.g. pandoc -t plain"
+)
 JSON = ContentKind(
     "JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read"
 )
@@ -90,8 +107,7 @@ MARKUP = (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
         ContentKind(
             "Qt Linguist's XML",
-            "score and prepare read its pairs, if it is called .ts; or convert it: lconvert -i"
-            " in.ts -o out.po",
+            "score and prepare read its pairs, if it is called .ts",
         ),
     ),
     (
@@ -99,7 +115,7 @@ MARKUP = (
         ContentKind(
             "XLIFF",
             "score and prepare read its pairs, and mine and align with --split one side, if it is"
-            " called .xliff; or convert it: xliff2po in.xliff out.po",
+            " called .xliff",
         ),
     ),
     (
@@ -257,9 +273,9 @@ def _binary_kind(head: bytes) -> ContentKind | None:
         if head.startswith(start):
             return ContentKind(name, remedy, is_text=False)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        for mark, name in ZIPPED:
+        for mark, name, remedy in ZIPPED:
             if mark in head:
-                return ContentKind(name, SAVE_AS_TEXT, is_text=False)
+                return ContentKind(name, remedy, is_text=False)
         return ContentKind("a zip archive", "unpack it: unzip", is_text=False)
     if head[257:262] == b"ustar":
         return ContentKind("a tar archive", "unpack it: tar -xf", is_text=False)
