@@ -33,8 +33,8 @@ CONSTRUCTIONS = re.compile(
     r"|(?:\"\"\"|# )(?:What|Whether|Those (?:that|which)|See ``[\w.]+``\.\"\"\")"
 )
 """Plainer: is, represents, specifies, reports, resumes, number of, is stored in, handling of. A
-docstring or comment begins with a noun phrase or a verb, and says more than "See X.". The library is
-free of these."""
+docstring or comment begins with a noun phrase or a verb, and says more than "See X.". The
+library is free of these."""
 FOLDERS = {
     "src/interlingua": {".py", ".c", ".h", ".js", ".html", ".css"},
     "src/interlingua/getting_started": {".toml"},

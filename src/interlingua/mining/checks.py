@@ -89,7 +89,7 @@ class Check:
 
     Args:
         languages: codes of source and target; empty where none is known.
-        folder: for what is remembered of earlier pairs; None = it stays in memory.
+        folder: for records of earlier pairs; None = in memory.
         limit: in place of the default one.
     """
 
@@ -356,7 +356,7 @@ class Checker:
     Args:
         plan: of the checks.
         languages: codes of source and target.
-        folder: for what is remembered of earlier pairs; None = it stays in memory.
+        folder: for records of earlier pairs; None = in memory.
     """
 
     def __init__(self, plan: CheckPlan, languages: tuple[str, str], folder: Path | None) -> None:

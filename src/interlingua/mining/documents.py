@@ -221,7 +221,7 @@ def collect_document_pairs(
         background: size of the sample; 0 for only the documents.
         device: see ``search_device``.
         refuses: see ``retrieve``; with ``max``.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
 
     Returns:
         ``FOUND`` records by descending score, and a sentence with the number of matched documents.

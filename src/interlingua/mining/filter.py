@@ -118,10 +118,10 @@ class Filter:
 
     Args:
         cut: which are kept.
-        checks: what is measured and rejects.
+        checks: that measure and reject pairs.
         languages: of source and target.
         calibration: gives probabilities.
-        folder: for what the checks remember; None = it stays in memory.
+        folder: for the memory of the checks; None = in memory.
         judgments: answers to some pairs, which decide in place of the score and the checks.
 
     Attributes:
@@ -508,13 +508,13 @@ def write_mined(
         mined: pairs that were found.
         path: .tsv, .jsonl, .csv, .xlsx or .tmx; None = the pairs come back in ``Written.kept``.
         cut: which are kept.
-        checks: what is measured and rejects.
+        checks: that measure and reject pairs.
         languages: of source and target.
         columns: see ``writer.write_rows``.
         calibration: gives the probabilities; the share of right pairs is estimated anew from the
             scores.
-        folder: for what the checks remember; None = it stays in memory.
-        progress: shows how far the work is.
+        folder: for the memory of the checks; None = in memory.
+        progress: receives the progress of the work.
 
     Returns:
         Counts, cuts and samples.

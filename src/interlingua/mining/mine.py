@@ -158,7 +158,7 @@ def mine_pairs(
         target: the other.
         config: how pairs are found.
         cut: which pairs are kept.
-        checks: what is measured and rejects.
+        checks: that measure and reject pairs.
         work: the work folder; None = both sides are in memory, and no file is written besides the
             output.
         model: identity of the model and its settings.
@@ -169,7 +169,7 @@ def mine_pairs(
         report: file of the page.
         shard: see ``mine_files``.
         workers: who embeds and searches; this process by default.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
     """
     languages = source.language, target.language
     seen = work.path / "seen" if work is not None else None

@@ -296,7 +296,7 @@ def mine_files(
         shard: do only one of several parts, ``(2, 8)``.
         workers: who embeds and searches; this process by default.
         refuses: marks pairs to be rejected; in the retrieval ``max`` they take no text from others.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
 
     Returns:
         The pairs; None where a shard was requested, or vectors of other shards are not there yet.
@@ -430,7 +430,7 @@ def _mix_in(
         model: see ``mine_files``.
         plain: the sides without held-out texts, and their vectors.
         workers: the workers that embed.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
     """
     sides = {}
     vectors = {}
@@ -637,7 +637,7 @@ def _search(
         config: how to search.
         shard: see ``mine_files``.
         workers: who searches.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
 
     Returns:
         The neighbors, and a note for the user or nothing.
@@ -705,7 +705,7 @@ def prepare_side(
         config: how pairs are found.
         work: the work folder.
         name: of the step.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
         held_out: lines behind those of the file. A step with other ones is replaced.
 
     Raises:

@@ -176,7 +176,7 @@ class BitextScorer:
 
     Args:
         encode: see ``Encode``.
-        config: what a score is.
+        config: how scores are made.
         progress: counts the pairs that are embedded; a pair may be half done.
     """
 
@@ -334,13 +334,13 @@ def scored_rows(
     Args:
         stream: see ``open_stream`` and ``pair_stream``.
         encode: gives vectors of length 1.
-        config: what a score is.
+        config: how scores are made.
         cut: which pairs are kept.
-        checks: what is measured and rejects.
+        checks: that measure and reject pairs.
         calibration: file that gives probabilities.
         judgments: answers to some pairs, which decide in place of the score and the checks.
         model: identity of the model, for the calibration.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
         lines: gets the report when the block ends.
     """
     started = time.perf_counter()

@@ -420,7 +420,7 @@ def build_side(
         keep_blank: take blank lines for texts as well.
         memory: bytes that the comparison may take.
         label: of the progress.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
 
     Raises:
         DataError: there is no text.

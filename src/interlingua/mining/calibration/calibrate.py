@@ -422,7 +422,7 @@ def learn_from_mining(
         output: the calibration file.
         model: identity of the model and its settings.
         seed: of the draws.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
     """
     languages = source.language, target.language
     if known.probes is not None:
@@ -711,7 +711,7 @@ def learn_scores(
             ``MixedStream``.
         model: identity of the model and its settings.
         seed: of the folds of the fit, and of the draws.
-        progress: shows how far the work is.
+        progress: receives the progress of the work.
 
     Returns:
         The report, in lines.
