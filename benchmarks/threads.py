@@ -3,7 +3,7 @@
     python benchmarks/threads.py --model FOLDER
     python benchmarks/threads.py --model FOLDER --jobs encode_bfloat16 train_fp32 --threads 1 2 4 8
 
-Each job runs in a process of its own that is limited to a number of threads, in turns,
+Each job runs in a process of its own with a number of threads and of cores, in turns,
 ``--rounds`` times. A job does the same work for every number of threads. Wall time counts, without
 imports, loading and a first small run; look at it on an idle machine only. The load of the machine
 before the run is printed first. The ratios of the medians come last, next to the target: two
@@ -175,6 +175,8 @@ def main() -> None:
 
     options.model = locate(options.model)
     options.threads = options.threads[0]
+    # Also for what takes all cores by default, such as the training of a vocabulary.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     torch.set_num_threads(options.threads)
     options.save.write_text(json.dumps(JOBS[options.job](options)), encoding="utf-8")
 
