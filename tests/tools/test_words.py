@@ -46,21 +46,21 @@ def test_other_words_are_not_found(text):
     assert not words.OLD_WORDS.search(text)
 
 
-def test_constructions_are_found_in_docstrings_and_comments_of_plain_packages(tmp_path):
+def test_constructions_are_found_in_docstrings_and_comments_of_the_library(tmp_path):
     code = (
         '"""What a run leaves."""\nx = "so many"  # a run goes on\n\n\n'
         'def f():\n    """See ``Task.run``."""\n\n\n'
         'def g():\n    """Return what it was told; see ``Task.run``."""\n'
     )
     lines = {}
-    for path in ("src/interlingua/storage/x.py", "src/interlingua/cli/x.py"):
+    for path in ("src/interlingua/cli/x.py", "tools/x.py"):
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_text(code, encoding="utf-8")
         found = words.Words().check(SourceFile(tmp_path, path))
         lines[path] = [finding.line for finding in found]
     assert lines == {
-        "src/interlingua/storage/x.py": [1, 2, 6, 10],
-        "src/interlingua/cli/x.py": [10],
+        "src/interlingua/cli/x.py": [1, 2, 6, 10],
+        "tools/x.py": [10],
     }
 
 
