@@ -64,7 +64,7 @@ def test_score(workplace, capsys):
         workplace,
         instead={"hf:intfloat/multilingual-e5-small": "model"},
     )
-    assert len(done) == 8
+    assert len(done) == 9
     kept, rest = (
         (workplace / name).read_text(encoding="utf-8").splitlines()
         for name in ("clean.tsv", "rest.tsv")

@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -64,6 +65,19 @@ def read_some_pairs(path: Path) -> None:
 
     for _ in itertools.islice(read_pairs(path), PAIRS_READ):
         pass
+
+
+def read_cues_of(path: Path) -> None:
+    from interlingua.corpus.formats.localization.subtitles import read_cues
+
+    read_cues(path)
+
+
+def read_keys_of(path: Path) -> None:
+    from interlingua.corpus.formats.bad_lines import BadLines
+    from interlingua.corpus.formats.localization.catalogs import read_keys
+
+    read_keys(path, Counter(), BadLines())
 
 
 def read_toml(path: Path) -> None:
@@ -203,6 +217,9 @@ READERS: dict[str, Reader] = {
         [bitexts.xliff(), bitexts.XLIFF_2.encode(), *of_suffix(".xlf"), *of_suffix(".xliff")],
     ),
     "qt": Reader(".ts", read_some_pairs, [bitexts.QT.encode(), *of_suffix(".ts")]),
+    "srt": Reader(".de.srt", read_cues_of, [bitexts.SRT, *of_suffix(".srt")]),
+    "strings": Reader(".strings", read_keys_of, [b'"a" = "Katze";\n', *of_suffix(".strings")]),
+    "android": Reader(".xml", read_keys_of, [bitexts.ANDROID.format(inner="Katze").encode()]),
     "po": Reader(".po", read_some_pairs, [bitexts.po(), *of_suffix(".po")]),
     "mo": Reader(
         ".mo", read_some_pairs, [bitexts.mo([(0, 44), (3, 44)], b"one"), *of_suffix(".mo")]
@@ -268,6 +285,8 @@ def load_readers() -> None:
         import interlingua.corpus.formats
         import interlingua.corpus.formats.gettext
         import interlingua.corpus.formats.labeled_pairs
+        import interlingua.corpus.formats.localization.catalogs
+        import interlingua.corpus.formats.localization.subtitles
         import interlingua.corpus.formats.moses
         import interlingua.corpus.formats.questions
         import interlingua.corpus.formats.spreadsheet

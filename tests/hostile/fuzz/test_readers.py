@@ -58,6 +58,10 @@ def test_every_format_of_pairs_has_a_target():
         "gettext": "po",
         "opus": "zip",
         "moses": "gz",
+        "xliff": "xliff",
+        "qt": "qt",
+        "subtitles": "srt",
+        "catalog": "strings",
     }
     assert set(FORMATS) - {"huggingface"} == set(of)
     assert set(of.values()) <= set(READERS)
