@@ -198,7 +198,7 @@ def read_documents(
         progress: counts the files.
 
     Returns:
-        Files that can't be read, with the reasons, and doubts about those that are.
+        Files that can't be read, with the reasons, and doubts about the other files.
     """
     left_out: list[LeftOut] = []
     notes: list[str] = []

@@ -13,19 +13,18 @@ from interlingua.config.options import (
     INPUT,
     MODEL,
     OUTPUT,
-    SEARCH,
     argument,
     filled,
     function_of,
     option,
 )
 from interlingua.errors import ConfigError
-from interlingua.mining import defaults
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.verbs.parts.input_checks import check_inputs
 from interlingua.verbs.parts.shared_options import (
+    AlignmentOptions,
     ColumnOptions,
     ModelOptions,
     SplitOptions,
@@ -81,7 +80,7 @@ class Links(RowList["Link"]):
 
 
 @dataclass(frozen=True)
-class AlignOptions(ModelOptions, ColumnOptions, SplitOptions):
+class AlignOptions(ModelOptions, ColumnOptions, AlignmentOptions, SplitOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
@@ -119,23 +118,6 @@ class AlignOptions(ModelOptions, ColumnOptions, SplitOptions):
         group=OUTPUT,
         kind=Path,
         reads="file",
-    )
-    # Of the search for the cheapest path.
-    max_sentences: defaults.MaxSentences = option(
-        defaults.MAX_SENTENCES,
-        "Sentences in a link at most, both sides together.",
-        group=SEARCH,
-    )
-    skip_quantile: defaults.SkipQuantile = option(
-        defaults.SKIP_QUANTILE,
-        "Leaving a sentence alone costs this quantile of what random pairs cost.",
-        group=SEARCH,
-    )
-    band: defaults.BandWidth = option(
-        defaults.BAND,
-        "Sentences on either side of the coarse path in which the fine one is searched.",
-        group=SEARCH,
-        unit="sentences",
     )
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every block.", group=MODEL

@@ -29,7 +29,6 @@ from interlingua.config.registry import (
     installed_model_entry,
 )
 from interlingua.errors import ConfigError
-from interlingua.mining import defaults
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
@@ -37,6 +36,7 @@ from interlingua.storage.remote import keep_inputs
 from interlingua.verbs.parts.input_checks import MODEL_FILES, check_inputs
 from interlingua.verbs.parts.shared_options import (
     BACKEND,
+    AlignmentOptions,
     ModelOptions,
     PairOptions,
     as_path,
@@ -77,7 +77,7 @@ class LinkedTexts(RowList["TextPair"]):
 
 
 @dataclass(frozen=True)
-class DocumentsOptions(ModelOptions, PairOptions):
+class DocumentsOptions(ModelOptions, PairOptions, AlignmentOptions):
     """Options of ``documents``."""
 
     source: PathLike | Sequence[PathLike] = argument(
@@ -124,21 +124,6 @@ class DocumentsOptions(ModelOptions, PairOptions):
         None,
         "Least score of documents that are paired by their texts; from the data by default.",
         group=SEARCH,
-    )
-    # How sentences are aligned.
-    max_sentences: defaults.MaxSentences = option(
-        defaults.MAX_SENTENCES, "Sentences in a link at most, both sides together.", group=SEARCH
-    )
-    skip_quantile: defaults.SkipQuantile = option(
-        defaults.SKIP_QUANTILE,
-        "Leaving a sentence alone costs this quantile of what random pairs cost.",
-        group=SEARCH,
-    )
-    band: defaults.BandWidth = option(
-        defaults.BAND,
-        "Sentences on either side of the coarse path in which the fine one is searched.",
-        group=SEARCH,
-        unit="sentences",
     )
     # Which links are written.
     calibration: PathLike | None = option(

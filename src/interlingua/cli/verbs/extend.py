@@ -36,7 +36,7 @@ def extension_table(result: ExtendResult) -> Iterator[str]:
             f" token, {cut.premium_after:.2f} tokens for each of the pivot's;"
             f" {cut.changed_texts:,} of {cut.kept_texts:,} other texts are tokenized otherwise"
         )
-    # First the sets of the new language, then those that measure forgetting.
+    # First the sets of the new language, then the sets that measure forgetting.
     retrieval = list(result.before.retrieval)
     others = [name for name in retrieval if name not in result.own]
     rows = []

@@ -126,7 +126,7 @@ def _reason_against(file: Path) -> str:
 
 
 def _without_copies(files: list[Path], left_out: list[LeftOut]) -> list[Path]:
-    """Return files without those that have the bytes of one before."""
+    """Return the files, each content once: the first file of equal ones is kept."""
     by_size: dict[int, list[Path]] = {}
     for file in files:
         by_size.setdefault(file.stat().st_size, []).append(file)

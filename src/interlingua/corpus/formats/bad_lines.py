@@ -107,7 +107,7 @@ class BadLines:
             self._write(error, "")
 
     def numbered(self, lines: Iterable[str], path: PathLike) -> Iterator[tuple[int, str]]:
-        """Yield the lines with their numbers from 1, without those that are not UTF-8."""
+        """Yield the lines with their numbers from 1; lines that are not UTF-8 are left out."""
         for number, line in enumerate(lines, 1):
             if self.is_text(line, path, number):
                 yield number, line

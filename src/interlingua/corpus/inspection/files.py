@@ -195,7 +195,7 @@ def _sides(found: StreamCounts, named: Sequence[str]) -> tuple[SideLook, ...]:
 def _faults(
     opened: Opened, found: StreamCounts, named: Sequence[str], sides: Sequence[SideLook]
 ) -> list[Fault]:
-    """Return all faults of a file, those that spoil pairs first."""
+    """Return all faults of a file; faults that spoil pairs come first."""
     faults = []
     is_bitext = opened.kind == "pairs"
     if found.failure is not None:

@@ -15,8 +15,7 @@ def reservoir(items: Iterable[T], size: int, *, seed: int) -> list[T]:
     """Draw a uniform sample of the items; Li (1994), algorithm L.
 
     Every item is equally likely to be in the sample. The function draws a few numbers for each item
-    that is replaced, and none for those that are skipped. The result depends only on the items and
-    the seed.
+    that is replaced, and none for skipped items. The result depends only on the items and the seed.
 
     Args:
         items: read once.

@@ -103,7 +103,7 @@ TITLES = {
     "kat": "ქ წ წწ ს ე.წ ე.ი ბ.ნ",
     "hye": "պրոֆ դոկ",
 }
-"""Abbreviations that no sentence ends with: titles, and those that introduce something."""
+"""Abbreviations that no sentence ends with: titles, and words such as "for example"."""
 NUMBERED = {
     "": "no nr art p pp fig vol tel",
     "eng": "nos figs sec secs ch chap eq eqs vols ed eds para pt al jan feb mar apr jun jul aug sep"

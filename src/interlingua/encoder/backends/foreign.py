@@ -97,7 +97,7 @@ class ForeignEncoder(abc.ABC):
 
     @classmethod
     def own_options(cls, choices: Choices, backend: str) -> tuple[Any, tuple[str, ...]]:
-        """Return the backend's own options, and those that change vectors and are not defaults.
+        """Return the backend's own options, and the settings that make its vectors differ.
 
         A field with ``{"changes_vectors": False}`` in its metadata is left out of the latter.
         """

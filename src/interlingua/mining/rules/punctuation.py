@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float64
@@ -35,6 +35,16 @@ _SOFT = 0.5
 _WEIGHTY = frozenset(("question mark", "colon"))
 """Marks that a translation has too; other differences are a matter of style."""
 _ENDS_WIDE = frozenset("。．，、：；！？…」』）】》")
+_OWN_ENDS: Mapping[str, tuple[str, str]] = {
+    "ell": (";", "question mark"),
+    "hye": (":", "period"),
+    "amh": ("፡፡", "period"),
+    # Bengali typists use a letter that looks like a colon.
+    "ben": ("ঃ", "colon"),
+}
+"""Signs that end a sentence in one language only, with their kind."""
+_STRESS = "՞"
+"""Sign on the stressed word of a question in Armenian."""
 
 
 class EndPunctuation(PairRule):
@@ -114,8 +124,10 @@ def ending(text: str, code: str = "") -> str:
         text = text[:-1].rstrip()
     if not text:
         return ""
-    special = _SPECIAL.get(code)
-    if special is not None and (kind := special(text)):
+    if code == "hye" and _STRESS in re.split("[։:]", text.rstrip("։:. "))[-1]:
+        return "question mark"
+    sign, kind = _OWN_ENDS.get(code, ("", ""))
+    if sign and text.endswith(sign):
         return kind
     kind = _KIND_OF.get(text[-1], "")
     # "?!" asks, and so does "?..".
@@ -124,24 +136,6 @@ def ending(text: str, code: str = "") -> str:
     if kind == "period" and _ELLIPSIS.search(text):
         return "ellipsis"
     return kind
-
-
-def _armenian(text: str) -> str:
-    """Armenian marks the stressed word of a question, and ends sentences by a kind of colon."""
-    sentence = re.split("[։:]", text.rstrip("։:. "))[-1]
-    if "՞" in sentence:
-        return "question mark"
-    return "period" if text.endswith(":") else ""
-
-
-_SPECIAL: Mapping[str, Callable[[str], str]] = {
-    "ell": lambda text: "question mark" if text.endswith(";") else "",
-    "hye": _armenian,
-    "amh": lambda text: "period" if text.endswith("፡፡") else "",
-    # Bengali typists use a letter that looks like a colon.
-    "ben": lambda text: "colon" if text.endswith("ঃ") else "",
-}
-"""Kinds of ends that a language writes in its own way."""
 
 
 class OuterSpaces(PairRule):

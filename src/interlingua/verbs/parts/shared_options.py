@@ -15,6 +15,7 @@ from interlingua.config.options import (
     INPUT,
     MODEL,
     OUTPUT,
+    SEARCH,
     Names,
     Options,
     argument,
@@ -26,6 +27,7 @@ from interlingua.corpus.formats.bitext import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.corpus.formats.localization.bitext_folders import is_bitext_folder
 from interlingua.corpus.formats.sentence_table import ColumnChoice, SentenceColumn
 from interlingua.errors import ConfigError, with_article
+from interlingua.mining import defaults
 from interlingua.mining.pair_search import PairSearch
 from interlingua.storage.files import COMPRESSIONS, PathLike, stem_and_suffix
 from interlingua.storage.limits import MAX_LINE_CHARACTERS
@@ -244,6 +246,28 @@ class ColumnOptions(PairOptions, SheetOptions):
         group=INPUT,
     )
     target_column: str | None = option(None, "Column of a target in a table.", group=INPUT)
+
+
+@dataclass(frozen=True)
+class AlignmentOptions(Options):
+    """The search for the cheapest path through two documents."""
+
+    max_sentences: defaults.MaxSentences = option(
+        defaults.MAX_SENTENCES,
+        "Sentences in a link at most, both sides together.",
+        group=SEARCH,
+    )
+    skip_quantile: defaults.SkipQuantile = option(
+        defaults.SKIP_QUANTILE,
+        "Leaving a sentence alone costs this quantile of what random pairs cost.",
+        group=SEARCH,
+    )
+    band: defaults.BandWidth = option(
+        defaults.BAND,
+        "Sentences on either side of the coarse path in which the fine one is searched.",
+        group=SEARCH,
+        unit="sentences",
+    )
 
 
 @dataclass(frozen=True)

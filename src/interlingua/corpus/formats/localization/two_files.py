@@ -66,7 +66,7 @@ def find_two_files(path: str, source: str | None, target: str | None) -> TwoFile
 
 
 def files_of_languages(path: str) -> dict[LanguageCode, Path]:
-    """Return the file of each language: those that a file belongs to, or that a name begins."""
+    """Return the file of each language, found by a prefix of names or next to one of the files."""
     file = Path(path)
     found: dict[LanguageCode, Path] = {}
     # A path that is no file is a prefix of names.
