@@ -52,7 +52,7 @@ def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
     with pytest.raises(CheckpointError, match=r"\(OSError: no connection\)$"):
         locate("hf:owner/another")
     for path in (tmp_path / "absent", "./absent", "runs/a/model", "../absent", "a b"):
-        with pytest.raises(CheckpointError, match=r"such model directory$"):
+        with pytest.raises(CheckpointError, match=r"model folder not found; check the path$"):
             locate(path)
     for path in ("owner/model", "model"):
         with pytest.raises(CheckpointError, match=f"write hf:{path}$"):

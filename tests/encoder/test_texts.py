@@ -29,12 +29,12 @@ def test_a_table_of_pairs_is_given_by_two_columns():
     ("texts", "message"),
     [
         ("one", "in a list"),
-        (b"one", "got bytes"),
+        (b"one", "found bytes"),
         ({"text": ["a"]}, r"got a dict; .*table\['text'\]"),
         (pandas.DataFrame({"text": ["a"]}), "got a DataFrame"),
         ({"a", "b"}, "a set, .*order"),
-        (3, "got int"),
-        (np.array("one"), "got ndarray"),
+        (3, "found int"),
+        (np.array("one"), "found ndarray"),
     ],
 )
 def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):

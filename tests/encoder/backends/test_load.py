@@ -39,7 +39,7 @@ def test_choices_that_dont_go_are_said_before_anything_is_loaded(choice, message
 
 
 def test_no_such_model(tmp_path):
-    with pytest.raises(CheckpointError, match="no such model"):
+    with pytest.raises(CheckpointError, match="model folder not found"):
         load_encoder(str(tmp_path / "none"))
 
 

@@ -32,7 +32,7 @@ def test_fewer_elements(prompted):
     assert (encoder.dim, encoder.whole_dim, info.dim, info.overrides) == (8, 32, 8, ("dim=8",))
     expected = Encoder.load(prompted).encode(TEXTS, truncate_dim=8)
     assert np.array_equal(encoder.encode(TEXTS), expected)
-    with pytest.raises(ConfigError, match=r"dim is 33, .* 32"):
+    with pytest.raises(ConfigError, match=r"dim: .* 32, found 33"):
         load_encoder(prompted, dim=33)
 
 
