@@ -145,7 +145,7 @@ def test_the_rule_can_be_switched_off():
     objective = tiny_objective("calibrated", {"decay": 0.9999, "decay_steps": 0})
     objective.total_steps = 100
     assert objective.decay == 0.9999
-    assert objective.notes() == ["teacher: decay 0.9999 as it is, (1 - decay) * steps = 0.01"]
+    assert objective.notes() == ["teacher: decay 0.9999 is unchanged, (1 - decay) * steps = 0.01"]
 
 
 def test_a_run_too_short_for_its_product_has_the_student_for_teacher():

@@ -194,7 +194,7 @@ def test_the_encoder_runs_once_over_both_sides():
 
 
 def test_a_head_of_more_layers_than_the_encoder_is_an_error():
-    with pytest.raises(ConfigError, match=r"head_layers is 3, .* 2"):
+    with pytest.raises(ConfigError, match=r"head_layers: .* 2, .*found 3"):
         build(head_layers=3)
 
 
