@@ -108,7 +108,7 @@ def test_a_feed_that_is_missing_or_not_read(table):
 
 def test_a_vocabulary_without_a_corpus(table, tmp_path, word_vocabulary):
     config = without(table, "corpus", "monolingual")
-    with pytest.raises(ConfigError, match=r"no vocabulary for encoder\.preset"):
+    with pytest.raises(ConfigError, match=r"data\.corpus, or encoder\.path"):
         open_data(config, ("labeled",))
     build_encoder(config, word_vocabulary).save(tmp_path / "model")
     table["encoder"] = {"path": str(tmp_path / "model")}

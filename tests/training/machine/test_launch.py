@@ -81,7 +81,7 @@ def test_a_task_of_srun_hands_its_place_on(monkeypatch):
     ("devices", "environ", "named"),
     [
         (2, STEP, "srun's --ntasks"),
-        (8, TORCHRUN, "torchrun's --nproc-per-node"),
+        (8, TORCHRUN, "--nproc-per-node of torchrun"),
         (1, STEP | {"SLURM_NTASKS": "3", "SLURM_TASKS_PER_NODE": "2,1"}, "--ntasks-per-node"),
         (1, STEP | {"SLURM_TASKS_PER_NODE": "3,1"}, "by node 3,1;.*--ntasks-per-node"),
         (
@@ -102,7 +102,7 @@ def test_another_number_of_processes_is_refused(monkeypatch, devices, environ, n
     [
         (8, {}, "lower devices"),
         (1, STEP, "--gpus-per-node=2 in place of --gpus-per-task"),
-        (1, TORCHRUN, "torchrun's --nproc-per-node"),
+        (1, TORCHRUN, "--nproc-per-node of torchrun"),
     ],
 )
 def test_more_processes_than_gpus_are_refused(monkeypatch, devices, environ, remedy):

@@ -44,7 +44,7 @@ def test_shares_of_the_run(value, steps):
 
 
 def test_part_of_a_step():
-    with pytest.raises(ConfigError, match=r"warmup_steps is 1\.5; .*whole number"):
+    with pytest.raises(ConfigError, match=r"warmup_steps: .*whole number.*1\.5"):
         ScheduleConfig(warmup_steps=1.5)
 
 
@@ -81,7 +81,7 @@ def test_a_warm_up_from_a_share_of_the_peak():
 
 @pytest.mark.parametrize("start", [-0.1, 1.5])
 def test_a_start_that_is_no_share(start):
-    with pytest.raises(ConfigError, match=r"warmup_start is .* from 0 to 1"):
+    with pytest.raises(ConfigError, match=r"warmup_start: .* from 0 to 1"):
         ScheduleConfig(warmup_start=start)
 
 
