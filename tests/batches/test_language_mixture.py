@@ -140,7 +140,7 @@ def test_a_batch_larger_than_the_corpus_goes_round(store):
 
 @pytest.mark.parametrize("name", ["global_batch_size", "max_tokens", "max_pairs"])
 def test_impossible_sizes_are_refused(store, name):
-    with pytest.raises(ConfigError, match=f"{name} 0.* 1 or more"):
+    with pytest.raises(ConfigError, match=f"{name} 0.* at least 1"):
         plan(store, **{name: 0})
 
 

@@ -58,7 +58,7 @@ def test_ranks_share_a_step():
 
 @pytest.mark.parametrize(("count", "size"), [(0, 4), (4, 0)])
 def test_orders_of_nothing_are_errors(count, size):
-    with pytest.raises(ConfigError, match="1 or more"):
+    with pytest.raises(ConfigError, match="at least 1"):
         ShuffledPlan(count, global_batch_size=size, seed=0, purpose="test")
 
 
