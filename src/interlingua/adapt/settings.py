@@ -146,12 +146,12 @@ class ExtendSettings(Options):
             )
         if self.language == self.pivot:
             raise ConfigError(
-                f"extend: the language and the pivot are both {self.pivot}; name two languages"
+                f"extend: the language and the pivot are both {self.pivot}; name two different"
+                " languages"
             )
         if self.device not in get_args(Device):
             raise ConfigError(
-                f"extend: device {self.device!r} is unknown; there are:"
-                f" {', '.join(get_args(Device))}"
+                f"extend: unknown device {self.device!r}; use one of: {', '.join(get_args(Device))}"
             )
 
     @property
