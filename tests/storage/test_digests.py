@@ -30,7 +30,7 @@ def test_a_cut_or_changed_file_is_named(folder, content):
     (folder / "a.bin").write_bytes(content)
     assert find_damage(folder, found).startswith("a.bin was cut or changed")
     os.unlink(folder / "a.bin")
-    assert find_damage(folder, found) == "a.bin is missing"
+    assert find_damage(folder, found) == "a.bin not found"
 
 
 @pytest.mark.parametrize("found", [None, [], {"a": 1}, {"a": [1]}, {"a": ["1", "x"]}])

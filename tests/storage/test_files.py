@@ -59,7 +59,7 @@ def test_atomic_directory_appears_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with files.atomic_directory(target) as folder:
         (folder / "a").write_text("1")
-    with pytest.raises(DataError, match="already there"), files.atomic_directory(target):
+    with pytest.raises(DataError, match="already exists"), files.atomic_directory(target):
         pass
     with files.atomic_directory(target, overwrite=True) as folder:
         (folder / "b").write_text("2")
@@ -93,7 +93,7 @@ def test_bad_bytes_name_the_line(tmp_path):
 
 
 def test_missing_and_truncated_files_are_one_clear_line(tmp_path):
-    with pytest.raises(DataError, match="no such file"), files.open_text(tmp_path / "absent.txt"):
+    with pytest.raises(DataError, match="file not found"), files.open_text(tmp_path / "absent.txt"):
         pass
     with pytest.raises(DataError, match="Is a directory"), files.open_bytes(tmp_path):
         pass
@@ -102,7 +102,7 @@ def test_missing_and_truncated_files_are_one_clear_line(tmp_path):
         with files.open_text_writer(path) as file:
             file.write("line\n" * 10_000)
         path.write_bytes(path.read_bytes()[:-20])
-        with pytest.raises(DataError, match="damaged or cut"), files.open_text(path) as lines:
+        with pytest.raises(DataError, match="damaged or incomplete"), files.open_text(path) as lines:
             list(lines)
 
 
@@ -215,7 +215,7 @@ def test_a_reader_that_left_is_an_error_of_a_folder(tmp_path):
 
 
 def test_a_folder_that_another_made_meanwhile_is_not_replaced(tmp_path):
-    with pytest.raises(DataError, match="made it meanwhile"):  # noqa: SIM117
+    with pytest.raises(DataError, match="another process"):  # noqa: SIM117
         with files.atomic_directory(tmp_path / "m") as folder:
             (folder / "mine").write_text("second")
             (tmp_path / "m").mkdir()
