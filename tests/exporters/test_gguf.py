@@ -129,8 +129,8 @@ def test_the_card_names_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"pooling": "max"}, "pools"),
-        ({"include_special": False}, "pools"),
+        ({"pooling": "max"}, "pooling"),
+        ({"include_special": False}, "pooling"),
         ({"truncate_dim": 8}, "truncate-dim"),
     ],
 )

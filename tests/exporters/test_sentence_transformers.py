@@ -82,7 +82,7 @@ def test_a_failed_check_leaves_nothing(model, tmp_path, monkeypatch):
 
 def test_an_existing_directory_is_kept_unless_asked(model, tmp_path):
     export_model(model, tmp_path / "out", ExportSettings(check=False))
-    with pytest.raises(DataError, match="already there"):
+    with pytest.raises(DataError, match="--overwrite"):
         export_model(model, tmp_path / "out", ExportSettings(check=False))
     export_model(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
 

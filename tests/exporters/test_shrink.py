@@ -81,5 +81,5 @@ def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
 
 @pytest.mark.parametrize("dim", [0, 33])
 def test_elements_that_are_not_there(encoder, dim):
-    with pytest.raises(ConfigError, match=f"truncate_dim is {dim}, .* 32"):
+    with pytest.raises(ConfigError, match=f"truncate_dim: .* 32, found {dim}"):
         shrink(encoder, ShrinkOptions(truncate_dim=dim))

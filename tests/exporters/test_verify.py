@@ -152,7 +152,7 @@ def test_token_vectors_are_checked_too(static_encoder, tmp_path):
     static_encoder.save(tmp_path / "m")
     with torch.no_grad():
         static_encoder.backbone.word_embeddings.weight.normal_()
-    with pytest.raises(CheckpointError, match=r"tokens agree; .*vectors"):
+    with pytest.raises(CheckpointError, match=r"tokens are equal, .*vectors"):
         verify(static_encoder, tmp_path / "m")
 
 
