@@ -125,7 +125,7 @@ def left_out(folder, content, monkeypatch, capfd):
     capfd.readouterr()
     found = kernels.library("neighbors")
     said = capfd.readouterr().err
-    return found is None and said.count("\n") == 1 and "is left out" in said
+    return found is None and said.count("\n") == 1 and "is not used" in said
 
 
 @pytest.mark.skipif(
