@@ -289,7 +289,7 @@ def test_progress_counts_every_text(encoder, sentences, capsys):
         ({"a text"}, {}, ConfigError, "found a set"),
         (["a text"], {"batch_size": 0}, ConfigError, "batch_size: .*found 0"),
         (["a text"], {"batch_tokens": 0}, ConfigError, "batch_tokens: .*found 0"),
-        (["a text"], {"dtype": "float8"}, ConfigError, r"dtype 'float8' .*: float32"),
+        (["a text"], {"dtype": "float8"}, ConfigError, r"dtype 'float8'; .*: float32"),
         (["a text"], {"language": "Germn"}, DataError, "Germn"),
     ],
 )

@@ -30,8 +30,8 @@ def test_a_table_of_pairs_is_given_by_two_columns():
     [
         ("one", "in a list"),
         (b"one", "found bytes"),
-        ({"text": ["a"]}, r"got a dict; .*table\['text'\]"),
-        (pandas.DataFrame({"text": ["a"]}), "got a DataFrame"),
+        ({"text": ["a"]}, r"found a dict; .*table\['text'\]"),
+        (pandas.DataFrame({"text": ["a"]}), "found a DataFrame"),
         ({"a", "b"}, "a set, .*order"),
         (3, "found int"),
         (np.array("one"), "found ndarray"),

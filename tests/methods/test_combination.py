@@ -256,7 +256,7 @@ def test_from_a_file_and_back(tmp_path):
     ("terms", "message"),
     [
         ({}, "terms is empty"),
-        ({"x": {"weight": 1.0}}, "terms.x: .*a method; known: anchor"),
+        ({"x": {"weight": 1.0}}, "terms.x: .*a method; .*anchor"),
         ({"x": 3}, "terms.x: .*a method"),
         ({"x": {"method": "emms"}}, "terms.x: .*'emms'; .*'ems'"),
         ({"x": {"method": "combination"}}, "terms.x: a combination"),
@@ -265,12 +265,12 @@ def test_from_a_file_and_back(tmp_path):
         ({"x": {"method": "ems", "weight": True}}, "terms.x: weight: .*True"),
         ({"x": {"method": "ems", "temprature": 1.0}}, "terms.x: .*'temprature'; .*'temperature'"),
         ({"x": {"method": "ems", "temperature": 0.0}}, "terms.x: temperature: .*0.0"),
-        ({"x": {"method": "sts"}, "y": {"method": "nli"}}, "terms.y requires nli .*terms.x scores"),
+        ({"x": {"method": "sts"}, "y": {"method": "nli"}}, "terms.y .*nli .*terms.x scores"),
         (
             {"x": {"method": "cross_encoder"}, "y": {"method": "multilingual_ir"}},
-            "terms.x and terms.y save",
+            "terms.x and terms.y",
         ),
-        ({"x y": {"method": "ems"}}, "got 'x y'"),
+        ({"x y": {"method": "ems"}}, "found 'x y'"),
     ],
 )
 def test_bad_terms_are_errors_in_one_line(terms, message):

@@ -158,7 +158,7 @@ def test_a_folder_is_no_file_and_a_file_no_folder(tmp_path):
         pass
     path = tmp_path / "a.txt"
     path.write_text("old")
-    is_file = pytest.raises(DataError, match="of that name")
+    is_file = pytest.raises(DataError, match="expected a folder")
     with is_file, files.atomic_directory(path, overwrite=True):
         pass
     assert path.read_text() == "old"
@@ -181,7 +181,7 @@ def test_only_what_is_ours_is_overwritten(tmp_path):
     write()  # an empty folder has no owner
     write()
     (target / "manifest.json").write_text('{"format": "other-1"}')
-    with pytest.raises(ConfigError, match="out holds other"):
+    with pytest.raises(ConfigError, match="out: .*other files"):
         write()
     assert (target / "manifest.json").read_text() == '{"format": "other-1"}'
 
@@ -209,7 +209,7 @@ def test_what_could_not_be_put_in_place_leaves_the_old_folder(tmp_path, monkeypa
 
 
 def test_a_reader_that_left_is_an_error_of_a_folder(tmp_path):
-    with pytest.raises(DataError, match="write"), files.atomic_directory(tmp_path / "m"):
+    with pytest.raises(DataError, match="written"), files.atomic_directory(tmp_path / "m"):
         raise BrokenPipeError
     assert list(tmp_path.iterdir()) == []
 
@@ -249,7 +249,7 @@ KINDS = [
     (SRT, "subtitles"),
     (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi\n", "subtitles"),
     (TS, "Qt.*score"),
-    (b'<?xml version="1.0"?>\n<xliff version="1.2">', r"XLIFF.*score.*\.xliff"),
+    (b'<?xml version="1.0"?>\n<xliff version="1.2">', r"XLIFF.*\.xliff.*score"),
     (b'<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "x">\n<tmx version="1.4">', r"TMX.*\.tmx"),
     (b'<?xml version="1.0"?><resources/>', "XML"),
     (b'[{"text": "a"}]', "JSON"),

@@ -13,7 +13,7 @@ from tests.tiny import tiny_encoder
     [
         (lambda: mine(embed, ["a", None], ["b"]), r"source: row 1 .* missing value"),
         (lambda: mine(embed, ["a"], {"text": ["b"]}), "target: .* got a dict"),
-        (lambda: align(embed, "a", ["b"]), "source: .* got one string"),
+        (lambda: align(embed, "a", ["b"]), "source: .* found one string"),
         (lambda: align(embed, ["a"], ["b", float("nan")]), r"target: row 1 .* missing value"),
         (lambda: list(score(embed, [("a", "b"), ("a", None)])), r"target: row 1 .* missing value"),
         (lambda: list(score(embed, [("a", "b", "c")])), "row 0 .* a source"),

@@ -22,7 +22,7 @@ from interlingua.errors import CheckpointError, ConfigError
     ("choice", "message"),
     [
         ({"backend": "onx"}, "backend 'onx'; .*'onnx'"),
-        ({"dtype": "int4"}, "dtype 'int4' .*float32, bfloat16, float16, tf32, int8"),
+        ({"dtype": "int4"}, "dtype 'int4'; .*float32, bfloat16, float16, tf32, int8"),
         ({"pooling": "sum"}, "pooling 'sum'"),
         ({"device": "toaster"}, "device 'toaster'"),
         ({"device": "cuda:77"}, "device 'cuda:77'"),

@@ -100,7 +100,7 @@ def test_the_digest_of_several_feeds_sees_each(table, tmp_path):
 
 
 def test_a_feed_that_is_missing_or_not_read(table):
-    with pytest.raises(ConfigError, match=r"give data\.labeled"):
+    with pytest.raises(ConfigError, match=r"set data\.labeled"):
         open_data(without(table, "labeled"), ("labeled", "monolingual"))
     with pytest.raises(ConfigError, match=r"remove data\.monolingual"):
         open_data(train_config_from(table), ("parallel",))
@@ -175,7 +175,7 @@ def test_chosen_language_pairs(tiny_table):
     ]
     assert [plan.epoch_size for plan in plans] == [50, 50]
     assert set(plans[1].batch_at(0).a.languages) == {"deu_Latn"}
-    with pytest.raises(ConfigError, match=r"en-ko .*deu_Latn-eng_Latn"):
+    with pytest.raises(ConfigError, match=r"en-ko; .*deu_Latn-eng_Latn"):
         opened("en-ko")
 
 
