@@ -128,9 +128,7 @@ def test_a_store_appears_when_it_is_whole_and_is_not_replaced(tmp_path):
 def test_a_file_cut_short_or_missing_is_found_at_once(damaged, name):
     whole = (damaged / name).read_bytes()
     (damaged / name).write_bytes(whole[:-2])
-    with pytest.raises(
-        DataError, match=rf"{name}: .*{len(whole)} bytes, found {len(whole) - 2}"
-    ):
+    with pytest.raises(DataError, match=rf"{name}: .*{len(whole)} bytes, found {len(whole) - 2}"):
         TokenStore.open(damaged)
     (damaged / name).unlink()
     with pytest.raises(DataError, match=f"{len(whole)} bytes, found 0"):

@@ -39,7 +39,10 @@ REFUSED = {
     ],
     "cross_encoder": [({"head_dropout": 1}, "head_dropout: .*found 1")],
     "infonce": [({"temperature": 0.0}, r"temperature: .*found 0\.0")],
-    "labse": [({"temperature": 0.0}, "temperature: .*found 0.0"), ({"margin": -0.1}, "margin: .*found -0.1")],
+    "labse": [
+        ({"temperature": 0.0}, "temperature: .*found 0.0"),
+        ({"margin": -0.1}, "margin: .*found -0.1"),
+    ],
     "calibrated": [
         ({"decay": 1.1}, "decay: .*found 1.1"),
         ({"decay_steps": -1}, "decay_steps: .*found -1"),
@@ -129,7 +132,10 @@ REFUSED = {
             "semantic_temperature has no effect with semantic_weight",
         ),
         ({"language_weight": 0.0, "monolingual": True}, "monolingual .*language_weight = 0"),
-        ({"language_weight": 0.0, "language_reduction": "literal"}, "language_reduction has no effect"),
+        (
+            {"language_weight": 0.0, "language_reduction": "literal"},
+            "language_reduction has no effect",
+        ),
     ],
     "retromae": [
         ({"encoder_weight": -1.0}, "encoder_weight: .*found -1.0"),

@@ -331,7 +331,7 @@ def test_a_side_without_masked_tokens_counts_as_nothing():
 
 def test_one_sentence_has_no_neighbor():
     objective, _ = build()
-    with pytest.raises(ConfigError, match="run.micro_batch_size"):
+    with pytest.raises(ConfigError, match=r"run.micro_batch_size"):
         objective(framed_pairs(objective.encoder, 1))
     without, _ = build(koleo_weight=0)
     assert torch.isfinite(without(framed_pairs(without.encoder, 1)).loss)

@@ -102,7 +102,10 @@ def test_missing_and_truncated_files_are_one_clear_line(tmp_path):
         with files.open_text_writer(path) as file:
             file.write("line\n" * 10_000)
         path.write_bytes(path.read_bytes()[:-20])
-        with pytest.raises(DataError, match="damaged or incomplete"), files.open_text(path) as lines:
+        with (
+            pytest.raises(DataError, match="damaged or incomplete"),
+            files.open_text(path) as lines,
+        ):
             list(lines)
 
 
@@ -181,7 +184,7 @@ def test_only_what_is_ours_is_overwritten(tmp_path):
     write()  # an empty folder has no owner
     write()
     (target / "manifest.json").write_text('{"format": "other-1"}')
-    with pytest.raises(ConfigError, match="out: .*other files"):
+    with pytest.raises(ConfigError, match=r"out: .*other files"):
         write()
     assert (target / "manifest.json").read_text() == '{"format": "other-1"}'
 

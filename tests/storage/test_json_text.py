@@ -66,5 +66,5 @@ def test_a_file_is_read_with_its_mark_and_bad_bytes_have_a_line(tmp_path):
 
 def test_a_device_that_never_ends_is_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_DOCUMENT_BYTES", 1 << 22)
-    with pytest.raises(DataError, match="/dev/zero: .*4 MiB"):
+    with pytest.raises(DataError, match=r"/dev/zero: .*4 MiB"):
         read_json_text("/dev/zero")

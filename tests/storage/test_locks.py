@@ -147,7 +147,10 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     precious.write_text("text")
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / locks.LOCK_FILE).symlink_to(precious)
-    with pytest.raises(DataError, match="cannot be written"), locks.exclusive(tmp_path / "w", remedy="x"):
+    with (
+        pytest.raises(DataError, match="cannot be written"),
+        locks.exclusive(tmp_path / "w", remedy="x"),
+    ):
         pass
     assert precious.read_text() == "text"
 

@@ -90,7 +90,9 @@ def test_another_version_names_both_and_the_remedy(tmp_path):
     path = tmp_path / "thing.json"
     write_record(path, Format("interlingua-thing", 2, ""), CONTENT)
     assert holds_record(path, THING)
-    with pytest.raises(RecordError, match=r"interlingua-thing-3, .* interlingua-thing-2.*; make it"):
+    with pytest.raises(
+        RecordError, match=r"interlingua-thing-3, .* interlingua-thing-2.*; make it"
+    ):
         read_record(path, THING)
     with pytest.raises(DataError, match=r"; elsewhere$"):
         read_record(path, THING, remedy="elsewhere")

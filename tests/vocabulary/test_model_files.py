@@ -57,7 +57,7 @@ def test_the_error_names_file_key_value_and_what_was_expected():
     ranges = {"2": {"minimum": [0, -1e31], "maximum": [0, 1]}}
     with pytest.raises(CheckpointError, match=r"^x\.json: 2\.minimum\[1\]: .* -1e\+30.* -1e\+31"):
         read_file(model_files.RangesByWidth, ranges, "x.json")
-    with pytest.raises(CheckpointError, match="content: .*found 5"):
+    with pytest.raises(CheckpointError, match=r"content: .*found 5"):
         read_file(model_files.BackboneFile, 5, "x.json")
     with pytest.raises(CheckpointError, match="in_features is missing"):
         read_file(model_files.DenseFile, {}, "x.json")

@@ -363,10 +363,7 @@ class Encoder(nn.Module):
             DataError: an element is not a text, or a vector for ``out`` is not finite.
         """
         if not (convert_to_numpy or convert_to_tensor):
-            raise ConfigError(
-                "convert_to_numpy=False is not supported; pass convert_to_tensor=True to receive"
-                " a tensor"
-            )
+            raise ConfigError("convert_to_numpy=False requires convert_to_tensor=True; set it")
         if convert_to_tensor and out is not None:
             raise ConfigError("convert_to_tensor and out cannot be combined; remove one")
         vectors = encode_texts(

@@ -83,8 +83,8 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
     family = FAMILIES[family_name]
     if any(len(stack.ours) != len(stack.theirs) or stack.swaps_halves for stack in family.layer):
         raise ConfigError(
-            f"--compact does not support a {family_name} model, whose matrices have another"
-            " layout; export without --compact"
+            f"--compact does not support the matrices of a {family_name} model; export without"
+            " --compact"
         )
     # The rounded values are what all runtimes see, so the graphs are built from them too.
     rounded = rounded_encoder(encoder)

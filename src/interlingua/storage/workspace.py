@@ -388,7 +388,7 @@ def _refuse_links(place: Path, parts: Mapping[str, str], remedy: str) -> None:
         for path in [part, *inner]:
             if path.is_symlink():
                 raise ConfigError(
-                    f"{path} is a link, whose target would be overwritten; remove it, or {remedy}"
+                    f"{path} is a link: its target would be overwritten; remove it, or {remedy}"
                 )
 
 

@@ -201,8 +201,8 @@ def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
         needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
         if needed:
             raise DataError(
-                f"vocab_size: {options['vocab_size']} is too small for the characters and"
-                f" special tokens, {needed[1]} in total; raise vocab_size, or lower"
+                f"vocabulary: size {options['vocab_size']} is too small for the characters and"
+                f" special tokens, {needed[1]} in total; raise size, or lower"
                 " character_coverage"
             ) from error
         raise DataError(

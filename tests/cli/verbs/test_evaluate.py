@@ -230,7 +230,10 @@ def test_a_function(done, data, tmp_path, monkeypatch, caplog):
             "--suite tatoeba --shard 1/2 --cache kept",
             "expected retrieval tasks, got tatoeba; run without them",
         ),
-        ("--set onnx.file=x", "the backend is interlingua; remove the option, or pass --backend onnx"),
+        (
+            "--set onnx.file=x",
+            "the backend is interlingua; remove the option, or pass --backend onnx",
+        ),
         ("--data nowhere", "nowhere: no such folder; check the path"),
     ],
 )

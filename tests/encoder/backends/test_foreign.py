@@ -76,7 +76,7 @@ def test_options_are_checked_and_those_that_change_vectors_are_told():
         (np.ones((1, 4)), 0, r"shape \(1, 4\), expected \(2, d\)"),
         (np.ones(2), 0, r"shape \(2,\), expected \(2, d\)"),
         (np.ones((2, 4)), 5, r"shape \(2, 4\), expected \(2, 5\)"),
-        (np.array([[1.0], [np.nan]]), 0, "NaN .*'b'; try"),
+        (np.array([[1.0], [np.nan]]), 0, "NaN .*'b'; "),
     ],
 )
 def test_vectors_that_cant_be_scored(vectors, dim, message):

@@ -56,7 +56,7 @@ def test_a_text_with_two_vectors_is_said(folder, caplog):
     np.save(folder / "more.npy", VECTORS[[1, 3]])
     (folder / "more.txt").write_text("drei\none two\n")
     encoder, _ = load(folder)
-    assert "1 texts stand there again" in caplog.text
+    assert "1 texts occur again" in caplog.text
     assert np.array_equal(
         encoder.encode(["one two", "drei"]), VECTORS[[3, 1]]
     )  # deu.npy, more.npy, rest.npz
@@ -89,5 +89,5 @@ def test_files_that_dont_fit_are_one_line(folder, spoil, message):
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(DataError, match=r"no such folder; .*NAME\.npy .* NAME\.txt"):
+    with pytest.raises(DataError, match=r"none: .*NAME\.npy .* NAME\.txt"):
         load(tmp_path / "none")

@@ -532,7 +532,7 @@ def test_the_kernel_is_taken_where_it_can_be(monkeypatch):
     for dtype in (torch.float32, torch.int8):
         assert type(freeze(fitting, dtype)) is kernel
         assert type(freeze(other, dtype)) is FrozenBackbone
-    assert CompiledBackbone.refusal(fitting, torch.float16) == "it has no float16"
+    assert CompiledBackbone.refusal(fitting, torch.float16) == "float16 is not supported"
     monkeypatch.setattr(compiled, "library", lambda name: None)
     for dtype in (torch.float32, torch.int8):
         assert type(freeze(fitting, dtype)) is FrozenBackbone

@@ -94,7 +94,7 @@ def test_files_that_are_done_are_not_done_again(tmp_path, parts):
     (folder / "part-1.npy").unlink()
     assert run([parts], folder)[1][-1] == (9, 9)
     assert len(np.load(folder / "part-0.npy")) == 6
-    with pytest.raises(ConfigError, match="v: .*another model"):
+    with pytest.raises(ConfigError, match=r"v: .*another model"):
         run([parts], folder, model="other")
     (folder / _RECORD).write_text("{}")
     with pytest.raises(DataError, match=r"embedded\.json: .*choose"):

@@ -76,9 +76,7 @@ def test_what_is_no_model_is_one_line(prompted, tmp_path, file, content):
     assert said.startswith(str(folder))
     if file != "modules.json":  # which is looked at before
         assert said.startswith(f"{folder}: sentence-transformers cannot load the model (")
-        assert said.endswith(
-            "; use a folder that it saved, hf:owner/name, or another --backend"
-        )
+        assert said.endswith("; use a folder that it saved, hf:owner/name, or another --backend")
     assert "\n" not in said
 
 
