@@ -52,7 +52,7 @@ def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):
         (["a", "b"], "a list; flatten"),
         (np.array(["a", "b"]), "a ndarray; flatten"),
         (7, "7, an int"),
-        ("half \ud83d", r"half a character, '\\ud83d'"),
+        ("half \ud83d", r"incomplete character, '\\ud83d'"),
     ],
 )
 def test_an_element_that_is_no_text_is_named_by_its_row(value, message):

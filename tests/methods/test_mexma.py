@@ -362,5 +362,5 @@ def test_a_width_that_the_heads_do_not_divide():
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0])
 def test_attention_dropout_is_a_probability(rate):
-    with pytest.raises(ConfigError, match="attention_dropout is"):
+    with pytest.raises(ConfigError, match="attention_dropout: expected"):
         MEXMA(MEXMAConfig(attention_dropout=rate), framed_encoder())

@@ -309,8 +309,8 @@ def test_a_shorter_run_keeps_the_products_of_rate_and_decay_with_its_length_and_
         record["learning_rate"] for record in records(config.run.output, "train")
     ] == pytest.approx([0.2] * 4)
     told = capsys.readouterr().err
-    assert "(1 - decay) * steps = 0.4 is kept, so 0.99 of 40 steps becomes 0.9 in 4" in told
-    assert "learning_rate * steps = 0.8 is kept, so 0.02 of 40 steps becomes 0.2 in 4" in told
+    assert "(1 - decay) * steps = 0.4 is kept, so 0.99 for 40 steps becomes 0.9 for 4" in told
+    assert "learning_rate * steps = 0.8 is kept, so 0.02 for 40 steps becomes 0.2 for 4" in told
 
 
 def test_a_step_is_no_longer_than_the_clipped_gradient(tiny_table):

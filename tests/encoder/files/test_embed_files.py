@@ -169,7 +169,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
     for name in names:
         name.parent.mkdir()
         name.write_text("a\n")
-    with pytest.raises(ConfigError, match=r"2 files .*same name"):
+    with pytest.raises(ConfigError, match=r"2 files: .*same name"):
         run(names, tmp_path / "v")
 
 

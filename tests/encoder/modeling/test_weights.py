@@ -154,7 +154,7 @@ def test_tensors_of_other_kinds_in_a_pickle_are_refused(change, stored, tmp_path
 
 @pytest.mark.parametrize(
     ("layers", "message"),
-    [(1, "layers 1 are left over"), (4, r"layers 2, 3 are missing"), (12, r"7, 8, 9, \.\.\. are")],
+    [(1, "layers 1 are unexpected"), (4, r"layers 2, 3 are missing"), (12, r"7, 8, 9, \.\.\. are")],
 )
 def test_another_number_of_layers_is_named(layers, message, stored, tmp_path):
     with pytest.raises(CheckpointError, match=message):

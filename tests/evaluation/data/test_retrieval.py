@@ -172,7 +172,7 @@ def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, messa
             "corpus.jsonl:2: no _id or id here, only text",
         ),
         ("corpus.jsonl", "{\n", "corpus.jsonl:1: not JSON"),
-        ("corpus.jsonl", "[]\n", "corpus.jsonl:1: .*list"),
+        ("corpus.jsonl", "[]\n", "corpus.jsonl:1: expected a JSON object, found list"),
         ("queries.jsonl", '{"_id": "q1"}\n', "queries.jsonl:1: no text here, only _id"),
         (
             "corpus.jsonl",

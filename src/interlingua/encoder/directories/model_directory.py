@@ -277,7 +277,7 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
     kind = raw.get("position_embedding_type") or "absolute"
     if (learned and kind != "absolute") or raw.get("is_decoder"):
         raise CheckpointError(
-            f"{folder}: only encoders with absolute positions, or BERT with ALiBi, are"
+            f"{folder}: only encoders with absolute positions, or BERT with alibi, are"
             " supported; use another model"
         )
     if raw.get("vocab_size") is None:
