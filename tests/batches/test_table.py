@@ -52,7 +52,7 @@ def test_ranks_share_a_step():
     plan = ShuffledPlan(100, global_batch_size=6, seed=0, purpose="test")
     parts = [plan.rows_at(8, rank=rank, world_size=3)[0] for rank in range(3)]
     assert np.concatenate(parts).tolist() == plan.rows_at(8)[0].tolist()
-    with pytest.raises(ConfigError, match="shared evenly by 4"):
+    with pytest.raises(ConfigError, match="evenly among 4"):
         plan.rows_at(0, world_size=4)
 
 

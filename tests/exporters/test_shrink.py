@@ -54,7 +54,9 @@ def test_nothing_asked_is_the_same_encoder(encoder):
 
 @pytest.mark.parametrize("layers", [0, 9])
 def test_layers_that_are_not_there(encoder, layers):
-    with pytest.raises(ConfigError, match=f"{layers} layers .* {len(encoder.backbone.layers)}"):
+    with pytest.raises(
+        ConfigError, match=f"layers: .* {len(encoder.backbone.layers)}, found {layers}"
+    ):
         first_layers(encoder, layers)
 
 

@@ -356,7 +356,7 @@ def test_a_vocabulary_without_mask():
 
 
 def test_a_width_that_the_heads_do_not_divide():
-    with pytest.raises(ConfigError, match=r"8 heads .* width 20"):
+    with pytest.raises(ConfigError, match=r"width 20 .* 8 heads"):
         MEXMA(MEXMAConfig(), framed_encoder(hidden_size=20))
 
 

@@ -129,7 +129,7 @@ def test_a_journal_of_others_is_not_written_over(listed, content):
     path = listed / "links" / _JOURNAL
     path.parent.mkdir()
     path.write_text(content, encoding="latin-1")
-    with pytest.raises(ConfigError, match=r"align\.journal is damaged"):
+    with pytest.raises(ConfigError, match=r"align\.journal: is damaged"):
         run(listed, "links")
     assert path.read_text(encoding="latin-1") == content
 

@@ -146,8 +146,7 @@ class ExtendSettings(Options):
             )
         if self.language == self.pivot:
             raise ConfigError(
-                f"extend: the language and the pivot are both {self.pivot}; name two different"
-                " languages"
+                f"extend: the language and the pivot are both {self.pivot}; name two languages"
             )
         if self.device not in get_args(Device):
             raise ConfigError(

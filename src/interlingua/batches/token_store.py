@@ -117,9 +117,9 @@ class TokenStoreWriter:
         )
         if ids.min() < 0 or ids.max() >= self._header["vocabulary_size"]:
             raise DataError(
-                f"token ids {ids.min()} to {ids.max()} in {'-'.join(language_pair)} exceed the"
-                f" vocabulary of {self._header['vocabulary_size']} entries; use the vocabulary"
-                " that tokenized them"
+                f"{'-'.join(language_pair)}: expected token ids below"
+                f" {self._header['vocabulary_size']}, found {ids.min()} to {ids.max()}; use the"
+                " vocabulary that tokenized them"
             )
         self._ids.setdefault(language_pair, []).append(ids.astype(self._dtype))
         self._lengths.setdefault(language_pair, []).append(lengths)

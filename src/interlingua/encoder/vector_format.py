@@ -209,7 +209,7 @@ class VectorFormat:
         if precision == "int8" and not normalize:
             raise ConfigError(
                 "precision int8 requires vectors of length 1, because its ranges are measured on"
-                " them; pass normalize_embeddings=True"
+                " them; keep normalize_embeddings=True"
             )
         if precision == "int8" and ranges is None:
             raise ConfigError(
