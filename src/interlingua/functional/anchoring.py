@@ -214,8 +214,7 @@ def principal_components(
     """
     if count > len(covariance):
         raise ValueError(
-            f"components: expected at most the width of the vectors, {len(covariance)}, found"
-            f" {count}"
+            f"components: expected at most the vectors' width {len(covariance)}, found {count}"
         )
     values, vectors = torch.linalg.eigh(covariance.double())  # in ascending order
     chosen = vectors.flip(1)[:, :count]

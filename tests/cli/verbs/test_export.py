@@ -45,7 +45,7 @@ def test_graphs_are_written_checked_and_checked_again(done, refused, model, tmp_
         other.backbone.layers[0].output.weight.normal_()
     other.save(tmp_path / "other")
     said = refused(f"export {tmp_path}/other -o {tmp_path}/out --verify-only")
-    assert "onnx gives another vector" in said.err
+    assert "onnx returns another vector" in said.err
     assert "!" in said.out
 
 
@@ -99,7 +99,7 @@ def test_weights_that_a_dtype_cannot_hold_are_named(done, refused, model, tmp_pa
     encoder.save(model)
     for options in ("--no-verify", "--onnx --no-verify"):
         assert (
-            "layers.1.query.weight hold NaN"
+            "layers.1.query.weight contain NaN"
             in refused(f"export {model} -o {tmp_path}/out --dtype float16", options).err
         )
     assert not (tmp_path / "out").exists()

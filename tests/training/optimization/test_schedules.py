@@ -89,7 +89,7 @@ def test_a_start_that_is_no_share(start):
 def test_a_shorter_run_keeps_rate_times_steps(steps):
     config = OptimizerConfig(name="lars", learning_rate=0.02, learning_rate_steps=105_000)
     assert peak_learning_rate(config, steps) * steps == pytest.approx(2100)
-    assert f"becomes {2100 / steps:.4g} in {steps:,}" in notes(config, steps)[0]
+    assert f"becomes {2100 / steps:.4g} for {steps:,}" in notes(config, steps)[0]
 
 
 def test_a_run_too_short_for_its_rate_is_told_the_least_length():
@@ -97,7 +97,7 @@ def test_a_run_too_short_for_its_rate_is_told_the_least_length():
     assert len(notes(config, 210)) == 1
     (_, warning) = notes(config, 100)
     assert (
-        "steps of 2.1% of a matrix's norm are likely to diverge; train 210 steps at least"
+        "steps of 2.1% of a matrix's norm are likely to diverge; train at least 210 steps"
         in warning
     )
 
