@@ -79,7 +79,7 @@ def test_pretrained_backbone_with_another_vocabulary(
         word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens
     )
     tiny_table["encoder"] = {"path": str(tmp_path / "model")}
-    with pytest.raises(ConfigError, match=r"another vocabulary .*prepare"):
+    with pytest.raises(ConfigError, match=r"different vocabularies; .*prepare"):
         build_encoder(train_config_from(tiny_table), other)
     corpus = tmp_path / "corpus"
     (corpus / "backbone").mkdir(parents=True)

@@ -271,7 +271,7 @@ def _run_stages(
             )
         if before is not None and before["done"]:
             _refuse_changed(output / stage.name, before.get("products"))
-            _tell(f"stage {number} of {len(stages)}: {stage.name} is finished", show=progress)
+            _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=progress)
             continue
         _tell(f"stage {number} of {len(stages)}: {stage.name}", show=progress)
         # Written before the work starts, so that a stopped stage is known to have started.
