@@ -366,7 +366,7 @@ def _resolved(
     # The path is known before the stage has run; whether it is there is seen when it is due.
     if stage not in kinds:
         raise ConfigError(
-            f"{where}: {value}: expected an earlier stage{did_you_mean(stage, list(kinds))}"
+            f"{where}: {value} does not name an earlier stage{did_you_mean(stage, list(kinds))}"
         )
     if product not in PRODUCTS[kinds[stage]]:
         offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])
