@@ -66,7 +66,7 @@ def prepare(options: Options, vocabulary: str = "") -> float:
 
     Args:
         options: of the command line.
-        vocabulary: a model, whose vocabulary is taken over; default: one is trained.
+        vocabulary: a model, to take over its vocabulary; default: one is trained.
     """
     import prepare as preparing
 

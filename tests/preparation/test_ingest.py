@@ -11,12 +11,12 @@ import pytest
 
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.errors import DataError
+from interlingua.errors import DataError, InterlinguaError
 from interlingua.preparation.config import SourceConfig
 from interlingua.preparation.ingest import ingest
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.sources import Chunk
-from interlingua.preparation.workers import Workers
+from interlingua.runtime.workers import in_processes
 from tests.preparation.conftest import config_for, sentences, write_tsv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +45,7 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
         folder = tmp_path / str(processes)
         folder.mkdir()
         config = config_for(tmp_path, corpus, processes=processes)
-        with Workers(processes) as workers:
+        with in_processes(processes, "") as workers:
             shards, counts = ingest(config, folder, StageProgress(), BadLines(), workers)
         found = [(shard.language_pair, shard.source_index, shard.rows) for shard in shards]
         results.append((found, counts, {path.name: path.read_bytes() for path in folder.iterdir()}))
@@ -63,7 +63,7 @@ def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
     path = write_tsv(tmp_path / "de-en.x.tsv", [*rows, ("no tab", "a\tb")])
     config = config_for(tmp_path, corpus, sources=(SourceConfig(paths=(path,)),))
     wanted = pytest.raises(DataError, match=r"de-en\.x\.tsv:31: 3 columns, expected 2")
-    with Workers(2) as workers, wanted:
+    with in_processes(2, "use one") as workers, wanted:
         ingest(config, tmp_path, StageProgress(), BadLines(), workers)
 
 
@@ -77,7 +77,10 @@ def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
         lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])]),
     )
     config = config_for(tmp_path, corpus)
-    with Workers(2) as workers, pytest.raises(DataError, match="prepare was killed"):
+    with (
+        in_processes(2, "use one") as workers,
+        pytest.raises(InterlinguaError, match="killed .*; use one"),
+    ):
         ingest(config, tmp_path, StageProgress(), BadLines(), workers)
 
 
@@ -87,7 +90,7 @@ from pathlib import Path
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.preparation import ingest
 from interlingua.preparation.progress import StageProgress
-from interlingua.preparation.workers import Workers
+from interlingua.runtime.workers import Workers, in_processes
 from tests.preparation.conftest import config_for
 
 if __name__ == "__main__":
@@ -100,7 +103,7 @@ if __name__ == "__main__":
         time.sleep(600)
 
     ingest._chunks = waiting
-    with Workers(2) as workers:
+    with in_processes(2, "use one") as workers:
         config = config_for(folder, folder / "data")
         ingest.ingest(config, folder, StageProgress(), BadLines(), workers)
 """

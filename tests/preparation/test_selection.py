@@ -16,7 +16,7 @@ from interlingua.preparation.ingest import ingest
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.selection import drop_near_duplicates, select
 from interlingua.preparation.shards import Fate, Shard
-from interlingua.preparation.workers import Workers
+from interlingua.runtime.workers import Workers
 from tests.preparation.conftest import config_for, sentences, shard_of, write_tsv
 
 

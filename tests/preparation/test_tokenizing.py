@@ -1,12 +1,9 @@
 import pickle
 
-import numpy as np
-
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate
 from interlingua.preparation.tokenizing import PairTokenizer, pair_blocks
 from interlingua.preparation.vocabulary import make_vocabulary
-from interlingua.preparation.workers import Workers
 from tests.preparation.conftest import config_for, sentences
 
 
@@ -27,13 +24,3 @@ def test_another_process_reads_the_vocabulary_and_gives_the_same(tmp_path, shard
         assert int(block.lengths.sum()) == len(block.ids)
     whole = PairTokenizer(vocabulary, tmp_path, prompt="the ", max_tokens=None)
     assert whole.longest(blocks[0])[0] == max(map(len, expected))
-
-
-def test_results_come_in_the_order_of_the_blocks():
-    numbers = [np.full(1, number) for number in range(40)]
-    with Workers(2) as workers:
-        assert np.concatenate(list(workers.map(np.negative, numbers))).tolist() == [
-            -number for number in range(40)
-        ]
-        assert list(workers.map(abs, [])) == []
-    assert list(Workers().map(abs, iter([-1, 2]))) == [1, 2]

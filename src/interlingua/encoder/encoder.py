@@ -65,6 +65,7 @@ from interlingua.errors import (
     did_you_mean,
     with_article,
 )
+from interlingua.runtime.collection import no_collection
 from interlingua.runtime.devices import on_device
 from interlingua.runtime.progress import Progress
 from interlingua.storage.files import PathLike, atomic_directory
@@ -580,6 +581,7 @@ class Encoder(nn.Module):
         return cls(backbone, vocabulary, settings)
 
     @classmethod
+    @no_collection()
     def load(cls, path_or_id: PathLike, *, device: str | torch.device | None = None) -> Encoder:
         """Read a model: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
 

@@ -33,7 +33,7 @@ from interlingua.preparation.sources import (
     find_files,
     read_chunks,
 )
-from interlingua.preparation.workers import Workers
+from interlingua.runtime.workers import Workers
 
 SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
 UNREADABLE = "unreadable line"
@@ -121,9 +121,9 @@ def ingest(
     counts = [SourceCounts() for _ in config.sources]
     shards: dict[tuple[LanguagePair, int], list[Shard]] = {}
     numbers = count()
-    clean = functools.partial(clean_chunk, config.clean)
     workers = workers or Workers()
-    for block in workers.map(clean, _chunks(config, counts, progress, bad)):
+    tasks = ((config.clean, chunk) for chunk in _chunks(config, counts, progress, bad))
+    for block in workers.run(clean_chunk, tasks):
         found = counts[block.source_index]
         found.read[block.language_pair] += block.read
         found.dropped.setdefault(block.language_pair, Counter()).update(block.dropped)

@@ -12,7 +12,7 @@ from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.sources import ENGLISH, LanguagePair
 from interlingua.preparation.tokenizing import PairTokenizer, pair_blocks
-from interlingua.preparation.workers import Workers
+from interlingua.runtime.workers import Workers
 from interlingua.storage.files import open_text_writer
 
 
@@ -49,7 +49,8 @@ def write_store(
         vocabulary_digest=vocabulary.digest(),
         closing_tokens=vocabulary.closing_tokens,
     ) as writer:
-        for block in workers.map(tokenizer.tokenize, pair_blocks(shards, fate)):
+        tasks = ((block,) for block in pair_blocks(shards, fate))
+        for block in workers.run(tokenizer.tokenize, tasks):
             writer.append_packed(block.language_pair, block.ids, block.lengths)
             for side, language in enumerate(block.language_pair):
                 tokens[language] += int(block.lengths[side::2].sum())

@@ -38,8 +38,8 @@ from interlingua.preparation.shards import DROPPED_FATES, Fate, Shard, total
 from interlingua.preparation.sources import check_sources
 from interlingua.preparation.tokenizing import PairTokenizer
 from interlingua.preparation.vocabulary import make_vocabulary
-from interlingua.preparation.workers import Workers
 from interlingua.runtime.progress import Progress, progress_of
+from interlingua.runtime.workers import in_processes
 from interlingua.storage.files import atomic_directory
 from interlingua.storage.limits import line_limit
 from interlingua.storage.locks import exclusive
@@ -84,7 +84,7 @@ def prepare_corpus(
             config.output, overwrite=overwrite, ours=is_corpus, entries=CORPUS_ENTRIES
         ) as folder,
         progress_of(progress) as shown,
-        Workers(config.used_processes) as workers,
+        in_processes(config.used_processes, "try again with --set processes=1") as workers,
     ):
         stages = StageProgress(shown)
         if config.vocabulary.path:

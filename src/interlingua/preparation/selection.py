@@ -7,7 +7,6 @@ last, from what may be trained on.
 
 from __future__ import annotations
 
-import functools
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.splitting import split_rows
 from interlingua.preparation.tokenizing import PairBlock, PairTokenizer, pair_blocks
-from interlingua.preparation.workers import Workers
+from interlingua.runtime.workers import Workers
 
 
 class Decontaminated(NamedTuple):
@@ -105,8 +104,8 @@ def drop_near_duplicates(
     """
     progress.stage("near duplicates", total=total(shards, Fate.train), unit="pairs")
     with NearDuplicates(folder, threshold=threshold) as index:
-        hash_block = functools.partial(_hash_pairs, threshold)
-        for hashed in workers.map(hash_block, pair_blocks(shards, Fate.train)):
+        tasks = ((block, threshold) for block in pair_blocks(shards, Fate.train))
+        for hashed in workers.run(_hash_pairs, tasks):
             index.append(hashed)
             pairs = sum(len(part.starts) for part in hashed)
             progress.count(pairs)
@@ -121,7 +120,7 @@ def drop_near_duplicates(
     progress.done()
 
 
-def _hash_pairs(threshold: float, block: PairBlock) -> list[HashedTexts]:
+def _hash_pairs(block: PairBlock, threshold: float) -> list[HashedTexts]:
     # Both sides of a pair, joined, are one text.
     texts = block.lines.replace("\t", "\n").split("\n")[:-1]
     pairs = zip(texts[::2], texts[1::2], strict=True)
@@ -157,8 +156,8 @@ def _drop_long(
     progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
-        blocks = pair_blocks([shard], Fate.train)
-        lengths = [np.zeros(0, np.int64), *workers.map(tokenizer.longest, blocks)]
+        blocks = ((block,) for block in pair_blocks([shard], Fate.train))
+        lengths = [np.zeros(0, np.int64), *workers.run(tokenizer.longest, blocks)]
         is_long = np.concatenate(lengths) > config.max_tokens
         shard.fates[rows[is_long]] = Fate.over_max_tokens
         progress.count(int(np.count_nonzero(is_long)))

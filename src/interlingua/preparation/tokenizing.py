@@ -82,15 +82,15 @@ class PairTokenizer:
         return np.maximum(sources, targets)
 
     def _sides(self, block: PairBlock) -> list[list[list[int]]]:
-        return [
-            self.vocabulary.encode(
-                [self.prompt + text for text in texts] if self.prompt else texts,
-                language=language,
-                max_tokens=self.max_tokens,
-                sentencepiece_threads=1,
+        sides = []
+        for language, texts in zip(block.language_pair, split_lines(block.lines), strict=True):
+            if self.prompt:
+                texts = [self.prompt + text for text in texts]
+            ids = self.vocabulary.encode(
+                texts, language=language, max_tokens=self.max_tokens, sentencepiece_threads=1
             )
-            for language, texts in zip(block.language_pair, split_lines(block.lines), strict=True)
-        ]
+            sides.append(ids)
+        return sides
 
 
 @functools.lru_cache(maxsize=1)
