@@ -39,7 +39,7 @@ def test_unknown_name_far_from_all_lists_them():
         ("collections:", "package.module:Class"),
         (":Class", "package.module:Class"),
         ("fractions:Fraction", "has no pop"),
-        ("json:loads", "'json:loads' is not a class"),
+        ("json:loads", "'json:loads': expected a class"),
     ],
 )
 def test_a_wrong_place_is_one_line(place, message):

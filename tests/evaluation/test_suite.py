@@ -222,7 +222,7 @@ def test_settings_reach_their_tasks():
     ("setting", "message"),
     [
         ("stsb.splt=dev", "--set stsb: unknown key 'splt'; did you mean 'split'?"),
-        ("stsb.split=final", "--set stsb: split is 'final', expected train, dev or test"),
+        ("stsb.split=final", "--set stsb: split: expected train, dev or test"),
         ("sick.split=dev", "the suite has no task 'sick'"),
         ("split=dev", "--set 'split=dev': expected task.option=value"),
         ("stsb.split", "--set 'stsb.split': expected"),

@@ -245,7 +245,7 @@ def test_ctrl_c(tmp_path, bitext_file):
     [
         ({"columns": ["scor"]}, "unknown column 'scor'"),
         ({"columns": []}, "no column is named"),
-        ({"output": Path("a.tsv")}, "a.tsv .*be lost"),
+        ({"output": Path("a.tsv")}, "a.tsv .*be overwritten"),
         ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv .*two outputs"),
         ({"columns": ["probability"]}, "probability needs --calibration"),
         ({"format": "tmx"}, "tsv, jsonl or csv"),

@@ -76,7 +76,7 @@ def test_a_name_that_is_not_utf_8_is_refused(project):
     path = os.fsdecode(os.fsencode(project) + b"/\xff.txt")
     with open(path, "w") as file:
         file.write("Eins.\n")
-    with pytest.raises(DataError, match="half a character"):
+    with pytest.raises(DataError, match="incomplete character"):
         list_index_files([path], project / "index")
 
 

@@ -62,7 +62,7 @@ def test_every_key_of_run_and_data_is_explained(recipe):
 
 
 def test_an_unknown_recipe_is_refused_with_the_nearest():
-    with pytest.raises(ConfigError, match=r"'finetun' .*'finetune'"):
+    with pytest.raises(ConfigError, match=r"'finetun'; .*'finetune'"):
         template("finetun")
     with pytest.raises(ConfigError) as caught:
         template("other")

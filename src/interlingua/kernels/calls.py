@@ -158,7 +158,7 @@ def call_in_parts(
             failed = any(pool.map(lambda part: run(None, 1, part, 1), range(len(parts))))
     # Every function returns 0, or else had no memory.
     if failed:
-        raise MemoryError(f"no memory for {name} in a batch; lower run.micro_batch_size")
+        raise MemoryError(f"not enough memory for {name} in a batch; lower run.micro_batch_size")
 
 
 def _slot(value: Any) -> int:
@@ -197,7 +197,7 @@ def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
         what = type(value).__name__
         if isinstance(value, Tensor):
             what = f"{value.dtype} on {value.device}"
-        raise TypeError(f"{name} takes contiguous {dtype} on cpu, got {what}")
+        raise TypeError(f"{name}: expected a contiguous tensor of {dtype} on the CPU, found {what}")
 
 
 def _check_sizes(name: str, arguments: Sequence[Any]) -> None:
@@ -208,12 +208,10 @@ def _check_sizes(name: str, arguments: Sequence[Any]) -> None:
     rows, width = arguments[first_tensor - 2 : first_tensor]
     needed = {"n": rows * width, "w": width, "r": rows}
     if rows < 0 or width < 0:
-        raise ValueError(f"{name} takes sizes of at least 0, got {rows} rows of {width}")
+        raise ValueError(f"{name}: expected sizes of at least 0, found {rows} rows of {width}")
     for size, value in zip(sizes, arguments, strict=True):
         if size != "." and value.numel() < needed[size]:
-            raise ValueError(
-                f"{name} takes {needed[size]} numbers of a tensor that has {value.numel()}"
-            )
+            raise ValueError(f"{name}: expected {needed[size]} elements, found {value.numel()}")
 
 
 def even_parts(rows: int, width: int) -> list[int]:

@@ -114,8 +114,8 @@ class OnRay(Workers):
         self.slots = int(there.get("CPU", 0)) // cores
         if self.slots < 1:
             raise ConfigError(
-                f"the cluster has {there.get('CPU', 0):g} cores, a task is to have {cores}; ask"
-                " for fewer"
+                f"the cluster has {there.get('CPU', 0):g} CPU cores, but a task requires"
+                f" {cores}; lower --ray-cores"
             )
 
     def run(
@@ -161,9 +161,9 @@ class OnRay(Workers):
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
             raise InterlinguaError(
-                f"Ray gave up on a task after {RETRIES} retries ({type(error).__name__}:"
-                f" {reason}); if memory was short give tasks more --ray-cores, which share a"
-                " model, or less --memory; the same command goes on"
+                f"Ray stopped a task after {RETRIES} retries ({type(error).__name__}: {reason});"
+                " if memory was short, raise --ray-cores or lower --memory; run the same command"
+                " again to resume"
             ) from error
 
 
@@ -237,9 +237,10 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
                 ray.init(address=address, **options)
         except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             raise ConfigError(
-                f"no Ray cluster answers at {address!r} ({_reason(error)}); start one with ray"
-                " start --head, or say local. One that asks for a token, as newer ones do, needs"
-                " RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, what ray get-auth-token prints there"
+                f"no Ray cluster found at {address!r} ({_reason(error)}); start one with `ray"
+                " start --head`, or use local; if the cluster requires a token, set"
+                " RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the output of `ray get-auth-token`"
+                " on the cluster"
             ) from error
     try:
         yield OnRay(cores)

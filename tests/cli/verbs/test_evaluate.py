@@ -149,7 +149,7 @@ def test_a_folder_that_is_no_model_is_one_line(refused, data, tmp_path):
 def test_a_dead_endpoint_is_told_once(refused, data, caplog):
     endpoint = "--backend openai --set openai.base_url=http://127.0.0.1:9 --set openai.retries=0"
     said = refused("evaluate m", endpoint, f"--data {data} --quiet")
-    assert said.err.count("gave no vectors in 1 tries") == 1
+    assert said.err.count("returned no vectors in 1 tries") == 1
     assert [record.message for record in caplog.records] == [
         "standard: no data for mixed_pool, left out"
     ]
@@ -222,15 +222,18 @@ def test_a_function(done, data, tmp_path, monkeypatch, caplog):
         ("--languages Klingonese", "Klingonese"),
         ("--suite ''", "the suite is empty; name tasks"),
         ("--languages ,", "no language is named"),
-        ("--compare hash", "compare 'hash' is unknown; there are: index, text"),
-        ("--pooling sum", "pooling 'sum' is unknown; there are: cls, mean, max"),
+        ("--compare hash", "unknown compare 'hash'; use one of: index, text"),
+        ("--pooling sum", "unknown pooling 'sum'; use one of: cls, mean, max"),
         ("--budget 10", "budget '10'"),
         ("--suite beir --shard 1/2", "--shard and --devices need --cache"),
         (
             "--suite tatoeba --shard 1/2 --cache kept",
             "expected retrieval tasks, got tatoeba; run without them",
         ),
-        ("--set onnx.file=x", "the backend is interlingua; drop the option or say --backend onnx"),
+        (
+            "--set onnx.file=x",
+            "the backend is interlingua; remove the option, or pass --backend onnx",
+        ),
         ("--data nowhere", "nowhere: no such folder; check the path"),
     ],
 )
@@ -248,4 +251,4 @@ def test_no_data_and_no_model(refused, model, data, tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     said = refused(f"evaluate {model} --data {tmp_path}/empty")
     assert "(tatoeba, xsim, mixed_pool)" in said.err
-    assert "no such model" in refused(f"evaluate {tmp_path}/none --data {data}").err
+    assert "none: model folder not found" in refused(f"evaluate {tmp_path}/none --data {data}").err

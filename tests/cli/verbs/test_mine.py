@@ -125,7 +125,7 @@ def test_shards_and_joining(done, tmp_path, texts):
     ("options", "message"),
     [
         ("--memory much", "not a size: 'much'"),
-        ("--layout xml", "layout 'xml' is unknown; there are: auto, lines, ids, documents"),
+        ("--layout xml", "unknown layout 'xml'; use one of: auto, lines, ids, documents"),
         ("--documents urls", "a.de:1: expected document TAB text, got no tab"),
         ("--documents urls --layout lines", "takes document TAB text, --layout documents"),
         ("--threshold nan", "the threshold"),

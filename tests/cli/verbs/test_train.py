@@ -90,14 +90,14 @@ def test_quiet(done, config):
     [
         ("--set run.seeds=1", "did you mean 'seed'"),
         ("--set data.corpus=nowhere", "run: interlingua prepare"),
-        ("--resume nowhere/step-00000001", "state.json: no such file"),
-        ("--strategy dpp", "'dpp', expected ddp or fsdp; did you mean 'ddp'"),
-        ("--set run.metric_for_best_model=foo", "'foo' is not measured; there is: valid_loss"),
-        ("-o {this_file}", "test_train.py is a file; name another folder"),
-        ("-o {this_file}/x", "test_train.py is a file; name another folder"),
+        ("--resume nowhere/step-00000001", "state.json: file not found"),
+        ("--strategy dpp", "expected ddp or fsdp, found 'dpp'; did you mean 'ddp'"),
+        ("--set run.metric_for_best_model=foo", "'foo' is not measured; use one of: valid_loss"),
+        ("-o {this_file}", "test_train.py is a file, expected a folder; name another folder"),
+        ("-o {this_file}/x", "test_train.py is a file, expected a folder; name another folder"),
         (
             "--set optimizer.learning_rate=0",
-            "config.toml: optimizer.learning_rate is 0, expected",
+            "config.toml: optimizer.learning_rate: expected",
         ),
     ],
 )

@@ -194,11 +194,11 @@ def test_columns_of_one_model_are_told_apart():
 
 
 def test_unknown_metric_and_format():
-    with pytest.raises(ConfigError, match=r"metric 'f1' .*accuracy"):
+    with pytest.raises(ConfigError, match=r"metric 'f1'; .*accuracy"):
         compare_results([make()], metric="f1")
-    with pytest.raises(ConfigError, match=r"format 'pdf' .*markdown, csv, latex"):
+    with pytest.raises(ConfigError, match=r"format 'pdf'; .*markdown, csv, latex"):
         render_tables(compare_results([make()]), "pdf")
-    with pytest.raises(ConfigError, match=r"format 'pdf' .*markdown, latex, csv, html"):
+    with pytest.raises(ConfigError, match=r"format 'pdf'; .*markdown, latex, csv, html"):
         format_of("pdf", None)
     with pytest.raises(ConfigError, match=r"x\.pdf: .*\.md, .*--format"):
         format_of(None, "x.pdf")
@@ -250,7 +250,7 @@ def test_arms_in_rows():
         "| a_model | 70.0 | **90.0** |",
         "| other | **80.0** | 80.0 |",
     ]
-    with pytest.raises(ConfigError, match=r"rows 'columns' .*scores, arms"):
+    with pytest.raises(ConfigError, match=r"rows 'columns'; .*scores, arms"):
         render_tables(compare_results([make()]), rows="columns")
     with pytest.raises(ConfigError, match="CSV has"):
         render_tables(compare_results([make()]), "csv", rows="arms")

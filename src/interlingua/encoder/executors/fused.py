@@ -294,7 +294,7 @@ class _Attention(torch.autograd.Function):
         parts = _by_work(ctx.starts)
         if 3 * upstream.numel() != qkv.numel():
             raise ValueError(
-                f"attention takes slopes of {len(qkv)} tokens, got a tensor of"
+                f"attention: expected gradients of {len(qkv)} tokens, found shape"
                 f" {tuple(upstream.shape)}"
             )
         # Saved tensors may come back at another address, where a hook has moved them.
@@ -320,11 +320,13 @@ def _check_attention(
     width = qkv.shape[1] // 3
     if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * FUSED_LANES):
         raise ValueError(
-            f"attention takes {heads} heads of a multiple of {FUSED_LANES}, got a width of"
-            f" {qkv.shape[1]} / 3"
+            f"attention: expected {heads} heads, each a multiple of {FUSED_LANES} wide; found a"
+            f" width of {qkv.shape[1]} / 3"
         )
     if tokens > len(qkv):
-        raise ValueError(f"attention takes sentences of {tokens} tokens together, got {len(qkv)}")
+        raise ValueError(
+            f"attention: expected sentences of {tokens} tokens in total, found {len(qkv)}"
+        )
 
 
 def _random(rate: float, sizes: list[int]) -> UInt8[Tensor, " bytes"] | None:

@@ -142,9 +142,9 @@ def test_the_papers_languages():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"queries": 0}, "queries is 0"),
+        ({"queries": 0}, "queries: expected"),
         ({"candidates": 100}, "no more than the 100"),
-        ({"k": 0}, "k is 0"),
+        ({"k": 0}, "k: expected"),
     ],
 )
 def test_options_are_checked(options, message):
