@@ -106,7 +106,7 @@ def index_router(
     async def delete(request: Request, body: DeleteRequest) -> Response:
         """Remove passages by their ids, by a condition, or by both."""
         if not body.ids and body.where is None:
-            raise RequestError(422, "name ids or a condition; nothing was deleted")
+            raise RequestError(422, "nothing was deleted; send ids or a condition")
 
         def write() -> dict[str, int]:
             index = PassageIndex(folder)
@@ -141,7 +141,9 @@ def _passages(body: AddRequest) -> list[Passage]:
         # A passage without an id of its own would belong to a file.
         if passage.file or not passage.id:
             called = columns.id or ", ".join(ID_KEYS)
-            raise RequestError(422, f"passages: row {row}: no id; expected one called {called}")
+            raise RequestError(
+                422, f"passages: row {row}: the id is missing; expected a field {called}"
+            )
         passages.append(passage)
     return passages
 
@@ -151,7 +153,8 @@ def _require_languages(passages: Sequence[Passage]) -> None:
     for passage in passages:
         if not passage.language:
             raise RequestError(
-                422, f"{passage.id}: no language, which this model needs; send language"
+                422,
+                f"{passage.id}: the language is missing, which this model requires; send language",
             )
 
 

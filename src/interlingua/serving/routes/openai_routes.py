@@ -32,9 +32,9 @@ from interlingua.serving.service import Service
 
 AZURE_PATH = "/openai/deployments/{deployment}/embeddings"
 TOKENS_REFUSED = (
-    "input holds token ids, which mean other texts to the tokenizer of another model; let the"
-    " client send texts (LangChain: check_embedding_ctx_length=False), or start the server with"
-    " --accept-token-ids if the ids are of its model's own vocabulary"
+    "input contains token ids, which are only valid for the tokenizer of one model; send"
+    " texts (LangChain: check_embedding_ctx_length=False), or, if the ids are of this"
+    " model's vocabulary, start the server with --accept-token-ids"
 )
 
 

@@ -82,11 +82,11 @@ def rerank_router(service: Service, documented: dict[int | str, dict[str, Any]])
         name = service.check_name(body.model)
         given = body.texts if body.documents is None else body.documents
         if given is None or (body.texts is not None and body.documents is not None):
-            raise RequestError(422, "send documents or texts, one of both")
+            raise RequestError(422, "expected either documents or texts; send one of them")
         texts = [item.text if isinstance(item, Document) else item for item in given]
         service.check_count(1 + len(texts))
         if is_blank(body.query):
-            raise RequestError(422, "the query is blank; send some text")
+            raise RequestError(422, "the query is blank; send a text")
         with mistakes_of_client():
             refuse_blank(texts, "texts" if body.documents is None else "documents")
         question, query_tokens = await _embed(service, request, body, [body.query], "query")

@@ -29,7 +29,7 @@ MAX_QUESTION = 10_000
 """Characters of a question."""
 MAX_CONDITION = 2000
 """Characters of a condition."""
-_UNREADABLE = "the server can't read its index any more; its log says why"
+_UNREADABLE = "the index of this server cannot be read; see the reason in the server's log"
 _Result = TypeVar("_Result")
 Hits = Annotated[StrictInt, Field(ge=1, le=_MOST_HITS), WHOLE_NUMBER]
 
@@ -99,11 +99,13 @@ def search_router(
     async def search(request: Request, body: SearchRequest) -> Response:
         """Return the passages that best answer a question, and the share of each language."""
         if is_blank(body.query):
-            raise RequestError(422, "the query is blank; send some text")
+            raise RequestError(422, "the query is blank; send a text")
         vector = None
         if body.mode != "text":
             if model.needs_language and body.language is None:
-                raise RequestError(422, "this model needs the question's language; send language")
+                raise RequestError(
+                    422, "this model requires the language of the question; send language"
+                )
             text = model.question_prompt + body.query
             vectors, _ = await service.embed_texts(
                 request, [text], prompt="", language=body.language

@@ -238,7 +238,7 @@ def _sentences(given: str | list[str], code: str | None) -> list[str]:
         return given
     sentences = split_text(given.splitlines(), code or "")
     if not sentences:
-        raise RequestError(422, "a side holds no sentence; send some text")
+        raise RequestError(422, "a side contains no sentence; send a text")
     longest = max(map(len, sentences))
     if longest > MAX_SENTENCE:
         raise RequestError(
@@ -265,7 +265,7 @@ def _check_lengths(service: Service, *sides: str | list[str]) -> None:
     for side in sides:
         if isinstance(side, str) and len(side) > most:
             raise RequestError(
-                413, f"a text has {len(side):,} characters; send at most {most:,} at a time"
+                413, f"a text has {len(side):,} characters; send at most {most:,} in a request"
             )
 
 
