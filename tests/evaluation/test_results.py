@@ -182,7 +182,7 @@ def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
     with pytest.raises(DataError, match="can't be read"):
         read_result(tmp_path / "none.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no result files below"):
+    with pytest.raises(DataError, match="no result files"):
         read_results([tmp_path / "empty"])
     for content in (
         "{",

@@ -154,7 +154,7 @@ def test_vectors_that_tell_nothing_apart_are_said(constant, what):
     )
     (warning,) = check_sanity(encoder, info(), dot_tasks=["beir"]).warnings
     assert warning.startswith(
-        f"the vectors of all sentences are {what}, so no score means anything"
+        f"the vectors of all sentences are {what}, so the scores are meaningless"
     )
 
 

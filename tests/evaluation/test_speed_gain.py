@@ -50,7 +50,7 @@ def test_some_languages_and_some_pairs(folder):
     assert list(compared.found) == ["rus-eng"]
     assert compared.texts == 8
     assert {count for *_, count in slow.asked} == {4}
-    with pytest.raises(DataError, match=r"no <a>-<b>\.tsv files here"):
+    with pytest.raises(DataError, match=r"no <a>-<b>\.tsv files"):
         against(slow, Numbers(), folder, languages=["swh"])
 
 

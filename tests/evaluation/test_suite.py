@@ -243,7 +243,7 @@ def test_settings_that_mean_nothing(setting, message):
 def test_nothing_named():
     with pytest.raises(ConfigError, match="suite is empty"):
         build_tasks([])
-    with pytest.raises(ConfigError, match="no language is named"):
+    with pytest.raises(ConfigError, match="list of languages is empty"):
         build_tasks(["sick"], languages=[])
 
 

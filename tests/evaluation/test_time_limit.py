@@ -26,7 +26,7 @@ def test_times_with_units(text, seconds):
 
 @pytest.mark.parametrize("text", ["10", "m", "0s", "-3m", "1d", "ten minutes", "1m30s"])
 def test_what_is_no_time(text):
-    with pytest.raises(ConfigError, match=r"budget .*e.g. 90s, 10m or 2h"):
+    with pytest.raises(ConfigError, match=r"budget: .*90s, 10m or 2h"):
         Budget.parse(text)
 
 

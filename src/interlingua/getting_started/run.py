@@ -330,7 +330,7 @@ def _commands(output: Path) -> list[str]:
         'python -c "from sentence_transformers import SentenceTransformer as S;'
         f" print(S('{model}').encode('Hi'))\"",
         "# your own parallel text: interlingua prepare --help, interlingua train --help",
-        f"# or begin with {DEFAULT_MODEL}, the model that comes with interlingua: more than 50"
+        f"# or start with {DEFAULT_MODEL}, the model that comes with interlingua: more than 50"
         " languages, no training",
         "interlingua mine NEWS.de.txt NEWS.en.txt -o pairs.tsv",
         "# search your documents with it in five lines: docs/how-to/search-your-documents.md",

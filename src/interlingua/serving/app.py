@@ -48,7 +48,7 @@ CONTENT_POLICY = (
 STATUSES = {
     400: "The body is not JSON, or not of this form",
     401: "The key is missing or wrong",
-    404: "There is no such model",
+    404: "The model is unknown",
     408: "The body did not arrive in time",
     415: "The body is not declared as JSON",
     413: "Too many texts, tokens or bytes",

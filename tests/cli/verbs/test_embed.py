@@ -196,6 +196,6 @@ def test_several_processes_write_what_one_does(done, refused, model, text, tmp_p
     for made in (tmp_path / "one").glob("*.npy"):
         assert made.read_bytes() == (tmp_path / "two" / made.name).read_bytes()
     assert (
-        "drop --devices"
+        "remove --devices"
         in refused(f"embed {model} {text} -o {tmp_path}/x.npy --devices 2 --ray local").err
     )

@@ -114,7 +114,8 @@ def test_ctrl_c_keeps_the_vectors(done, refused, model, data, tmp_path, monkeypa
     kept = tmp_path / "out" / "results"
     assert said.out == ""
     line = (
-        f"stopped; the vectors so far are kept below {kept}, so the same command goes on from there"
+        f"stopped; the vectors computed so far are stored in {kept}; run the same command again to"
+        " resume"
     )
     assert said.err == f"interlingua: {line}\n"
     done(f"evaluate {model}", options)
@@ -218,14 +219,14 @@ def test_a_function(done, data, tmp_path, monkeypatch, caplog):
     ("arguments", "message"),
     [
         ("--suite tatoebe", "unknown task 'tatoebe'; did you mean 'tatoeba'?"),
-        ("--languages zul", "no file for the language 'zul' here; there are: deu, rus"),
+        ("--languages zul", "no file for the language 'zul'; use one of: deu, rus"),
         ("--languages Klingonese", "Klingonese"),
-        ("--suite ''", "the suite is empty; name tasks"),
-        ("--languages ,", "no language is named"),
+        ("--suite ''", "the suite is empty"),
+        ("--languages ,", "the list of languages is empty"),
         ("--compare hash", "compare 'hash' is unknown; there are: index, text"),
         ("--pooling sum", "pooling 'sum' is unknown; there are: cls, mean, max"),
-        ("--budget 10", "budget '10'"),
-        ("--suite beir --shard 1/2", "--shard and --devices need --cache"),
+        ("--budget 10", "budget: "),
+        ("--suite beir --shard 1/2", "--shard and --devices require --cache"),
         (
             "--suite tatoeba --shard 1/2 --cache kept",
             "expected retrieval tasks, got tatoeba; run without them",

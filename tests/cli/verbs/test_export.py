@@ -52,8 +52,8 @@ def test_graphs_are_written_checked_and_checked_again(done, refused, model, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--static", "--static trains on parallel text: give --corpus"),
-        ("--dim 8", "--dim is for --static; drop it, or say --static"),
+        ("--static", "--static requires --corpus"),
+        ("--dim 8", "--dim requires --static"),
         ("--set run.seed=1", "--set is for --static"),
         ("--static --onnx", "--static and --onnx: make the token vectors first"),
         ("--verify-only --int8", "--verify-only and --int8"),

@@ -26,7 +26,7 @@ def test_the_table_shows_gain_and_forgetting(done, tmp_path):
         "heldout: eus-eng",
         "check: deu-eng",
         "check: fra-eng",
-        "mean of the others, P@1",
+        "mean of the other languages, P@1",
         "sts.en.dev.tsv",
     ]
     assert [line[: len(name)] for line, name in zip(lines[3:], names, strict=False)] == names

@@ -111,7 +111,7 @@ def test_compaction_frees_the_disk(done, model, files, tmp_path):  # noqa: F811
     ("arguments", "match"),
     [
         ("info", "arguments"),
-        ("info x y", "takes one index"),
+        ("info x y", "index info: expected one index"),
         ("list x --language de", "--language is not an option of index list"),
         ("compact nothing", "no index"),
     ],

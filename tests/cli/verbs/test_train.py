@@ -183,8 +183,8 @@ def test_what_next_after_a_cross_encoder_and_after_a_retriever(done, prepared, t
     framed_encoder().save(tmp_path / "model")
     last = done(f"train {tmp_path}/cross_encoder.toml").out.splitlines()[-1]
     assert last == (
-        f"next:  let it score silver pairs, in a file of stages: silver.cross_encoder ="
-        f' "{tmp_path}/cross_encoder/best"'
+        "next:  use it to score silver pairs: set silver.cross_encoder ="
+        f' "{tmp_path}/cross_encoder/best" in a file of stages'
     )
     last = done(f"train {tmp_path}/multilingual_ir.toml").out.splitlines()[-1]
     assert (

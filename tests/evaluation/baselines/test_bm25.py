@@ -172,9 +172,9 @@ def test_bad_input_is_refused(kwargs, error, message):
 
 
 def test_tuning_needs_queries_and_settings():
-    with pytest.raises(DataError, match="1 queries with 2 sets"):
+    with pytest.raises(DataError, match="1 queries and 2 sets"):
         tune(["a"], ["x"], ["x"], [{"a"}, {"a"}])
-    with pytest.raises(ConfigError, match="no k1 or no b"):
+    with pytest.raises(ConfigError, match="k1 or b"):
         tune(["a"], ["x"], ["x"], [{"a"}], k1=())
 
 

@@ -109,7 +109,7 @@ def test_a_sentence_left_alone_has_none(serve, folder):
     ("name", "changed", "reason"),
     [
         (None, {}, "--calibration"),
-        ("cosine", {"source_language": None}, "name both languages"),
+        ("cosine", {"source_language": None}, "the languages are missing"),
         ("cosine", {"target_language": "fr"}, "no calibration of deu_Latn-fra_Latn"),
         ("cosine", {"prompt": "query"}, "prompt"),
         ("margin", {}, "20 pairs or more"),

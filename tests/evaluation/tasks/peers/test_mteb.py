@@ -176,7 +176,7 @@ def test_names():
     assert task.name == "mteb:STS17"
     with pytest.raises(ConfigError, match=r"'STS171' \(.*'STS17"):
         build_tasks(["mteb:STS171"])
-    with pytest.raises(ConfigError, match=r"name one, e\.g\. mteb:STS17"):
+    with pytest.raises(ConfigError, match="mteb:STS17"):
         build_tasks(["mteb"])
     with pytest.raises(ConfigError, match="unknown task 'mtab'"):
         build_tasks(["mtab:STS17"])

@@ -306,7 +306,7 @@ def test_what_cant_be_used_is_one_line(tmp_path):
         evaluate(Beir(languages=["en"]), twice)
     with pytest.raises(DataError, match="a relevant passage"):
         evaluate(Beir(languages=["en"]), beir(tmp_path / "b", qrels=["q0\tp0\t0"]))
-    with pytest.raises(DataError, match="tell their language"):
+    with pytest.raises(DataError, match="--languages en"):
         evaluate(Beir(), tmp_path / "b")
 
 

@@ -194,7 +194,7 @@ def test_generated_negatives_and_the_files_they_fill(sentences, number_encoder, 
     ]
     assert result.task == "xsim_pp_generated_flores"
     assert "30 number" in result.notes[0]
-    assert "not LASER's" in result.notes[1]
+    assert "by interlingua" in result.notes[1]
     assert result.notes[2] == "no sentence could be altered by: negation"
     assert result.settings["kinds"] == ["number", "antonym", "negation"]
     assert set(result.changed) == {"kinds"}
