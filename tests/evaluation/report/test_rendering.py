@@ -252,7 +252,7 @@ def test_arms_in_rows():
     ]
     with pytest.raises(ConfigError, match=r"rows 'columns' .*scores, arms"):
         render_tables(compare_results([make()]), rows="columns")
-    with pytest.raises(ConfigError, match="--rows .*CSV"):
+    with pytest.raises(ConfigError, match=r"--rows .*CSV"):
         render_tables(compare_results([make()]), "csv", rows="arms")
 
 
