@@ -108,7 +108,7 @@ def test_a_little_better_is_not_enough():
 
 def test_a_prompt_of_the_models_own_that_is_clearly_better_is_named():
     encoder = Understands(noise=1.5, with_prompt={"search: ": 0.1}, prompts=["search: "])
-    assert "with prompt='search: ' it finds" in check_sanity(encoder, info()).warnings[0]
+    assert "prompt='search: ' retrieves" in check_sanity(encoder, info()).warnings[0]
     assert check_sanity(encoder, info(), prompt="search: ").warnings == ()
     assert check_sanity(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {
         "as requested"
@@ -125,7 +125,7 @@ def test_what_a_model_is_called_decides_nothing(name):
 
 def test_a_common_prompt_that_is_clearly_better_is_found_under_any_name():
     encoder = Understands(noise=1.5, with_prompt={"query: ": 0.1})
-    assert "with prompt='query: ' it finds" in check_sanity(encoder, info("mine")).warnings[0]
+    assert "prompt='query: ' retrieves" in check_sanity(encoder, info("mine")).warnings[0]
 
 
 def test_a_pooling_that_is_not_the_models_own_is_said():
@@ -133,7 +133,7 @@ def test_a_pooling_that_is_not_the_models_own_is_said():
     encoder.own_pooling = "mean"
     (warning,) = check_sanity(encoder, info(pooling="cls", pooling_from="requested")).warnings
     assert "pooling cls" in warning
-    assert "mean; drop --pooling" in warning
+    assert "mean; remove --pooling" in warning
     assert check_sanity(encoder, info(pooling="mean", pooling_from="requested")).warnings == ()
     encoder.own_pooling = None
     assert check_sanity(encoder, info(pooling="cls", pooling_from="requested")).warnings == ()

@@ -149,7 +149,7 @@ def test_a_suite_that_is_killed_goes_on_with_its_cache(pair_folder, short_encode
 
 
 def test_vectors_of_an_unknown_model_are_not_kept(pair_folder, number_encoder, tmp_path):
-    with pytest.raises(ConfigError, match="NumberEncoder can't be kept"):
+    with pytest.raises(ConfigError, match="NumberEncoder cannot be cached"):
         evaluate_suite(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
     named = dataclasses.replace(describe_encoder(number_encoder), kept_as="numbers 1")
     evaluate_suite(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)

@@ -43,8 +43,8 @@ def show_corpus(console: Console, manifest: Manifest) -> None:
     """Show what preparing kept, and the number of pairs that each rule dropped."""
     heldout = sum(pair.heldout for pair in manifest.language_pairs)
     console.print(
-        f"{manifest.train:,} pairs for training in {len(manifest.languages) - 1} languages;"
-        f" {heldout:,} held-out pairs: no sentence of them is in the training data, in any"
+        f"{manifest.train:,} training pairs in {len(manifest.languages) - 1} languages;"
+        f" {heldout:,} held-out pairs, whose sentences do not occur in the training data of any"
         " language"
     )
     rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])

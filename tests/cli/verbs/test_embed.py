@@ -113,7 +113,10 @@ def test_any_backend(done, text, tmp_path, monkeypatch):
         ("MODEL TEXT --precision int8", "no int8 ranges for vectors of 32 elements"),
         ("MODEL TEXT --precision int2", "precision 'int2' is unknown"),
         ("MODEL TEXT --truncate-dim 33", "truncate_dim is 33, but the model's vectors have 32"),
-        ("MODEL TEXT --truncate-dim 8 --backend onnx", "--truncate-dim is for our own models"),
+        (
+            "MODEL TEXT --truncate-dim 8 --backend onnx",
+            "--truncate-dim requires --backend interlingua",
+        ),
         ("MODEL LATIN1", "latin1.txt:2: not UTF-8 (byte 0xe4)"),
     ],
 )

@@ -229,7 +229,7 @@ def test_a_function(done, data, tmp_path, monkeypatch, caplog):
         ("--suite beir --shard 1/2", "--shard and --devices require --cache"),
         (
             "--suite tatoeba --shard 1/2 --cache kept",
-            "expected retrieval tasks, got tatoeba; run without them",
+            "expected retrieval tasks, found tatoeba",
         ),
         ("--set onnx.file=x", "the backend is interlingua; drop the option or say --backend onnx"),
         ("--data nowhere", "nowhere: no such folder; check the path"),

@@ -54,8 +54,8 @@ def test_graphs_are_written_checked_and_checked_again(done, refused, model, tmp_
     [
         ("--static", "--static requires --corpus"),
         ("--dim 8", "--dim requires --static"),
-        ("--set run.seed=1", "--set is for --static"),
-        ("--static --onnx", "--static and --onnx: make the token vectors first"),
+        ("--set run.seed=1", "--set requires --static"),
+        ("--static --onnx", "--static and --onnx cannot be combined"),
         ("--verify-only --int8", "--verify-only and --int8"),
         ("--int8 --dtype int4", "dtype 'int4': graphs keep their weights in float32 or float16"),
     ],

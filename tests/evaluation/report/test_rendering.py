@@ -223,7 +223,7 @@ def test_spreads_marks_and_costs_in_markdown():
     assert "| group | ems (2 seeds) | other ‡ |" in text
     assert "| all_2 | 60.0 ± 14.1 | 50.0 |" in text  # nothing is best where nothing can be compared
     assert "| training pairs | 614,402 ± 1 |  |" in text
-    assert "- ‡ can't be compared with the first column" in text
+    assert "- ‡ cannot be compared with the first column" in text
 
 
 def test_csv_has_one_number_per_cell():
@@ -309,7 +309,7 @@ def test_codes_keep_their_script_where_it_tells_them_apart():
 def test_wide_tables_are_named_and_not_printed():
     cells = {f"aaa-{number:03}": number / 30 for number in range(30)}
     _, by_group = result_terminal_tables(make(tables={"accuracy_mixed_pool": cells}))
-    assert by_group.caption == "accuracy mixed pool, %: in the result file"
+    assert by_group.caption == "accuracy mixed pool, %: see the result file"
 
 
 def test_a_table_of_one_number_is_one_line():

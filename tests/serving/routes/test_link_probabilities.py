@@ -126,7 +126,7 @@ def test_without_probabilities_the_reply_says_why(serve, folder, name, changed, 
 
 def test_the_data_type_must_be_that_of_the_calibration(serve, folder):
     client = serve(folder / "cosine.json", dtype="bfloat16")
-    assert "embedded with bfloat16" in client.post("/align", json=FEW).json()["no_probabilities"]
+    assert "found bfloat16" in client.post("/align", json=FEW).json()["no_probabilities"]
     learn(folder, "bfloat16.json", cosine=True, dtype="bfloat16", prompt="query")
     client = serve(folder / "bfloat16.json", dtype="bfloat16", prompt="query")
     assert client.post("/align", json=FEW).json()["no_probabilities"] is None

@@ -127,7 +127,7 @@ def test_no_passages_is_one_line(tmp_path, number_encoder):
     (tmp_path / "corpus.jsonl").write_text("")
     (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "one"}\n')
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\n")
-    with pytest.raises(DataError, match=r"passages of deu_Latn; .*empty"):
+    with pytest.raises(DataError, match="file of deu_Latn"):
         evaluate(Beir(languages=["de"]), tmp_path, number_encoder)
 
 

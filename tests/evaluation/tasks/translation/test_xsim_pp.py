@@ -72,7 +72,7 @@ def test_by_hand(tmp_path, table_encoder):
     }
     assert result.task == "xsim_pp_devtest"
     assert result.data_revision is None
-    assert result.notes == ("altered sentences among the candidates: 2 Named Entity, 1 Number",)
+    assert result.notes == ("the candidates include altered sentences: 2 Named Entity, 1 Number",)
     assert result.items["deu_Latn-eng_Latn"].values.tolist() == [1, 1, 0, 1]
     assert {one.retrieved for one in result.examples["deu_Latn-eng_Latn"]} == {"n0", "e1", "y2"}
 
