@@ -271,7 +271,7 @@ def test_a_model_may_be_a_folder_and_a_suite_a_name(
     monkeypatch.delenv("INTERLINGUA_DATA")
     with pytest.raises(DataError, match="INTERLINGUA_DATA"):
         evaluate_suite(encoder, "tatoeba")
-    with pytest.raises(ConfigError, match=r"got list; .*\(encoder, suite, data\)"):
+    with pytest.raises(ConfigError, match=r"found list; .*\(encoder, suite, data\)"):
         evaluate_suite(["tatoeba"], encoder, pair_folder)
-    with pytest.raises(ConfigError, match=r"got str; .*\(encoder, suite, data\)"):
+    with pytest.raises(ConfigError, match=r"found str; .*\(encoder, suite, data\)"):
         evaluate_suite("tatoeba", encoder)

@@ -224,9 +224,9 @@ def test_what_bm25_cant_be_tuned_on_is_refused(tmp_path):
         Beir(bm25_tuned_on="dev")
     with pytest.raises(ConfigError, match=r"bm25_k1.*bm25_tuned_on"):
         Beir(bm25=True, bm25_tuned_on="dev", bm25_k1=2.0)
-    with pytest.raises(ConfigError, match="bm25_tuned_on: .*'test'"):
+    with pytest.raises(ConfigError, match=r"bm25_tuned_on: .*'test'"):
         Beir(bm25=True, bm25_tuned_on="test")
-    with pytest.raises(ConfigError, match="bm25_tuned_on .*xquad"):
+    with pytest.raises(ConfigError, match=r"bm25_tuned_on .*xquad"):
         XQuAD(bm25=True, bm25_tuned_on="dev")
     write_language(tmp_path, "sw.dev", [("q 15", 0)], ["neno 1"])
     with pytest.raises(DataError, match="train"):

@@ -95,7 +95,7 @@ def test_unjudged_pairs_are_reported(tmp_path):
 def test_judgments_that_are_all_the_same_are_refused(tmp_path):
     write_rows(tmp_path / "STS.input.track5.en-en.txt", (f"a x\tb {c}" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("3\n" * len(COSINES))
-    with pytest.raises(DataError, match="en-en: .* 3, "):
+    with pytest.raises(DataError, match=r"en-en: .* 3, "):
         STS17(resamples=0).evaluate(Angles(), tmp_path)
 
 

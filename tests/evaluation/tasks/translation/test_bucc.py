@@ -273,7 +273,7 @@ def test_languages_and_names(tmp_path, number_encoder, protocol):
     assert protocol().parts(tmp_path) == ["de-en", "fr-en"]
     both = protocol().evaluate(number_encoder, tmp_path)
     assert both.members["all_2"] == ("de-en", "fr-en")
-    with pytest.raises(DataError, match=r"'ru' here; .*de-en, fr-en"):
+    with pytest.raises(DataError, match=r"'ru'; .*de-en, fr-en"):
         protocol(languages=["ru"]).evaluate(number_encoder, tmp_path)
     with pytest.raises(DataError, match=r"'test' of de-en; .*: sample"):
         protocol(split="test").evaluate(number_encoder, tmp_path)
