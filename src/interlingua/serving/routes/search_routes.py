@@ -43,21 +43,23 @@ class SearchRequest(Body):
         StrictStr,
         Field(min_length=1, max_length=MAX_QUESTION, json_schema_extra={"pattern": NOT_BLANK}),
     ]
-    top: Hits = Field(10, description="Passages found at most.")
+    top: Hits = Field(10, description="Maximum number of passages.")
     mode: SearchMode = "vector"
     languages: Annotated[list[IndexedLanguage], Field(max_length=1000, fail_fast=True)] = Field(
-        [], description="Search in these only."
+        [], description="Search only in these languages."
     )
     per_language: Hits | None = Field(
         None,
-        description="Begin with so many passages of each language; the other best ones follow.",
+        description=(
+            "Number of passages of each language to return first; the other best passages follow."
+        ),
     )
     language: LanguageField | None = Field(
-        None, description="Of the question, for models that need it."
+        None, description="Language of the question, for models that require it."
     )
     where: Annotated[StrictStr, Field(min_length=1, max_length=MAX_CONDITION)] | None = Field(
         None,
-        description="Condition in SQL on columns and metadata: language = 'deu_Latn'.",
+        description="SQL condition on columns and metadata, for example language = 'deu_Latn'.",
         json_schema_extra={"pattern": "^id <> '[a-z]*'$"},
     )
 
