@@ -31,9 +31,7 @@ class EmbedRequest(Body):
         None, description="Truncate texts that are too long; default: the server's setting."
     )
     prompt_name: Prompt | None = Field(None, description="Name of a prompt of the model.")
-    dimensions: Dimensions | None = Field(
-        None, description="Number of dimensions to keep, counted from the first."
-    )
+    dimensions: Dimensions | None = Field(None, description="Number of leading dimensions to keep.")
     language: LanguageField | None = Field(
         None, description="Language of the texts, for models that require it."
     )

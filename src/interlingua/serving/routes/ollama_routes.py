@@ -31,9 +31,7 @@ class OllamaEmbedRequest(Body):
     truncate: StrictBool | None = Field(
         None, description="Truncate texts that are too long; default: the server's setting."
     )
-    dimensions: Dimensions | None = Field(
-        None, description="Number of dimensions to keep, counted from the first."
-    )
+    dimensions: Dimensions | None = Field(None, description="Number of leading dimensions to keep.")
 
 
 class OllamaPromptRequest(Body):

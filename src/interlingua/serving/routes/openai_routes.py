@@ -70,7 +70,7 @@ class EmbeddingsRequest(Body):
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Dimensions | None = Field(
         None,
-        description="Number of dimensions to keep, counted from the first, for models trained for it.",
+        description="Number of leading dimensions to keep, for models trained for it.",
     )
     user: StrictStr | None = Field(None, description="Ignored.")
     prompt: Prompt | None = Field(
