@@ -44,7 +44,7 @@ def show_corpus(console: Console, manifest: Manifest) -> None:
     heldout = sum(pair.heldout for pair in manifest.language_pairs)
     console.print(
         f"{manifest.train:,} training pairs in {len(manifest.languages) - 1} languages;"
-        f" {heldout:,} held-out pairs, whose sentences do not occur in the training data of any"
+        f" {heldout:,} held-out pairs: their sentences do not occur in the training data of any"
         " language"
     )
     rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
