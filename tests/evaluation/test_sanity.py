@@ -88,7 +88,8 @@ def test_another_pooling_that_is_clearly_better_is_named():
     found = check_sanity(encoder, info())
     (warning,) = found.warnings
     assert warning.startswith(
-        "with pooling=cls it finds its sentence in 100 % of 340 searches instead of "
+        "on a probe of translations, pooling=cls retrieves the right sentence in 100 % of 340"
+        " searches instead of "
     )
     assert set(found.measured["retrieved"]) == {
         "as requested",
@@ -163,7 +164,7 @@ def test_unequal_lengths_matter_only_to_inner_products():
     assert check_sanity(encoder, info()).warnings == ()
     (warning,) = check_sanity(encoder, info(), dot_tasks=["beir"]).warnings
     assert warning.startswith(
-        "beir compares by inner product, but the vectors' lengths vary by 42 %"
+        "beir uses the inner product, but the lengths of the vectors vary by 42 %"
     )
 
 
@@ -209,6 +210,6 @@ def test_ours_are_tried_with_every_pooling(own):
 
 def test_many_cut_texts_are_a_note():
     assert cut_note(100, 6, 128) == [
-        "6 % of the texts were cut to 128 tokens; the scores are of their beginnings"
+        "6 % of the texts were cut to 128 tokens; the scores are for the truncated texts"
     ]
     assert cut_note(100, 5, 128) == cut_note(100, None, 128) == cut_note(0, 0, None) == []

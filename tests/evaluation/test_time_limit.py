@@ -36,5 +36,5 @@ def test_what_was_left_out_is_one_sentence():
     budget.left_out = {"tatoeba": "2 of 3 (fra, rus)", "xsim": "all"}
     assert (
         budget.report
-        == "the budget of 10m was used; left out: tatoeba: 2 of 3 (fra, rus); xsim: all"
+        == "the budget of 10m is used up; skipped: tatoeba: 2 of 3 (fra, rus); xsim: all"
     )

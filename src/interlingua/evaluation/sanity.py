@@ -120,7 +120,7 @@ def cut_note(texts: int, cut: int | None, max_tokens: int | None) -> list[str]:
         return []
     return [
         f"{100 * cut / texts:.0f} % of the texts were cut to {max_tokens} tokens; the"
-        " scores are for the remaining beginnings"
+        " scores are for the truncated texts"
     ]
 
 

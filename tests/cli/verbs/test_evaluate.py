@@ -160,7 +160,7 @@ def test_a_cache_and_a_budget(done, model, data, tmp_path):
     kept = f"--data {data} --output {tmp_path}/out --quiet --no-check --cache {tmp_path}/kept"
     said = done(f"evaluate {model}", kept, "--budget 0.000001s")
     assert said.out == ""
-    assert said.err == "the budget of 1e-06s was used; left out: tatoeba: all; xsim: all\n"
+    assert said.err == "the budget of 1e-06s is used up; skipped: tatoeba: all; xsim: all\n"
     for encoded in (80, 0):
         done(f"evaluate {model}", kept, "--suite tatoeba --budget 1h")
         (file,) = (tmp_path / "out").rglob("*.json")

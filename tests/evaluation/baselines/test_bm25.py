@@ -154,9 +154,9 @@ def test_the_first_of_equals_is_taken():
 @pytest.mark.parametrize(
     ("kwargs", "error", "message"),
     [
-        ({"ids": ["a"], "texts": ["x", "y"]}, DataError, "2 passages .*1 ids .*2 languages"),
+        ({"ids": ["a"], "texts": ["x", "y"]}, DataError, "2 passages, 1 ids and 2 languages"),
         ({"ids": [], "texts": []}, DataError, "0 passages"),
-        ({"ids": ["a"], "texts": ["?!"]}, DataError, "no passage"),
+        ({"ids": ["a"], "texts": ["?!"]}, DataError, "no words"),
         (
             {"ids": ["a"], "texts": ["x"], "language": ["eng_Latn", "eng_Latn"]},
             DataError,

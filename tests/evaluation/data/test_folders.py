@@ -76,7 +76,7 @@ def test_folder_itself_or_below(tmp_path):
     assert find_folder(below, ["tatoeba_laser"], holds, "x") == below
     with pytest.raises(DataError, match="in a/ or b/"):
         find_folder(tmp_path, ["a", "b"], holds, "folder of x")
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="folder not found"):
         find_folder(tmp_path / "none", ["a"], holds, "x")
 
 

@@ -170,8 +170,8 @@ def test_tasks_without_the_metric_are_left_out():
 def test_what_cant_be_compared_is_said():
     (table,) = compare_results([make(), make("b", data_sha256="0" * 64, version="2")])
     assert table.notes == [
-        "the columns differ in protocol versions (1, 2) and can't be compared as they are",
-        "the columns differ in data (ffffffffffff, 000000000000) and can't be compared as they are",
+        "the columns differ in protocol versions (1, 2) and cannot be compared directly",
+        "the columns differ in data (ffffffffffff, 000000000000) and cannot be compared directly",
     ]
     assert "- the columns differ in data" in render_tables([table])
     assert "% the columns differ in data" in render_tables([table], "latex")
@@ -314,4 +314,4 @@ def test_wide_tables_are_named_and_not_printed():
 
 def test_a_table_of_one_number_is_one_line():
     _, by_group = result_terminal_tables(make(tables={"share": {"de-de": 0.5, "de-en": 0.5}}))
-    assert by_group.caption == "share, %: 50.0 throughout"
+    assert by_group.caption == "share, %: 50.0 in all cells"

@@ -132,9 +132,9 @@ def test_missing_questions_count_as_0_and_all_oddities_are_said(tmp_path):
     assert subset.scores["mrr_at_100"] == pytest.approx((1 + 0 + 1 / 2) / 3)
     assert subset.scores["recall_at_100"] == pytest.approx((1 + 0 + 1 / 2) / 3)
     assert result.notes == (
-        "swh_Latn: 1 questions have judgments and no text, and count as 0",
-        "swh_Latn: 1 questions have no relevant passage and were left out",
-        "swh_Latn: 1 relevant passages are not among the passages",
+        "swh_Latn: 1 questions with judgments have no text and count as 0",
+        "swh_Latn: 1 questions without a relevant passage were skipped",
+        "swh_Latn: 1 relevant passages are missing from the passages",
     )
     assert result.task == "beir_mine"
 

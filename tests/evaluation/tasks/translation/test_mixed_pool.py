@@ -126,7 +126,7 @@ def test_a_suite_of_english_alone_goes_on_without_it(folder, pair_folder, caplog
     assert [task.name for task in tasks] == ["tatoeba", "mixed_pool"]
     tasks = build_tasks(["xquad_r", "mixed_pool"], languages=["en"], data=folder.parent)
     assert [task.name for task in tasks] == ["xquad_r"]
-    assert "mixed_pool: nothing in en" in caplog.text
+    assert "mixed_pool: no data in en" in caplog.text
 
 
 def test_one_line_is_no_pool(tmp_path):

@@ -139,7 +139,7 @@ def test_altered_sentences_that_equal_an_original_are_forgiven_by_text(tmp_path,
 
 def test_wrong_layouts_are_one_line(tmp_path, aligned_folder, number_encoder):
     with pytest.raises(
-        DataError, match=r"eng_Latn_augmented.devtest here nor in flores200_devtest_augmented"
+        DataError, match=r"eng_Latn_augmented.devtest .*flores200_devtest_augmented"
     ):
         XSimPP().evaluate(number_encoder, aligned_folder.parent)
     folder = lay(
@@ -147,7 +147,7 @@ def test_wrong_layouts_are_one_line(tmp_path, aligned_folder, number_encoder):
     )
     with pytest.raises(DataError, match=r"augmented.devtest: .*of eng_Latn"):
         XSimPP().evaluate(number_encoder, folder)
-    with pytest.raises(DataError, match=r"fra_Latn.txt is missing"):
+    with pytest.raises(DataError, match=r"fra_Latn.txt not found"):
         XSimPP(target="fr").evaluate(number_encoder, folder)
     (folder / "deu_Latn.devtest").write_text("a 1\nb 2\n")
     with pytest.raises(

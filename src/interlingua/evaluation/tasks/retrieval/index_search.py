@@ -165,7 +165,7 @@ class IndexSearch(LanguageTask):
             )
         if left_out := len(one.qrels) - len(qrels):
             notes.append(
-                f"skipped: {count_of(left_out, 'questions')} without a relevant passage in their"
+                f"{count_of(left_out, 'questions')} skipped, without a relevant passage in their"
                 " own language"
             )
         queries = {name: one.queries[name] for name in qrels}
