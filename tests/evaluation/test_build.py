@@ -43,7 +43,7 @@ def test_a_task_without_any_is_left_out(pair_folder, aligned_folder, caplog):
         ["fr", "it"], pair_folder.parent, ("tatoeba", "flores_p_at_1")
     )  # one language makes no pair
     assert languages_of(tasks) == {"tatoeba": ["fr"]}
-    assert "flores_p_at_1: nothing in fr" in caplog.text
+    assert "flores_p_at_1: no data in fr" in caplog.text
 
 
 def test_a_language_that_nobody_has_is_a_slip(pair_folder, aligned_folder):

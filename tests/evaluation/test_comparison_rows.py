@@ -49,7 +49,7 @@ def test_what_differs_from_the_baseline_is_marked():
         ]
     (table,) = compare_results(results[:1] + results[2:], baseline="weak")
     assert table.notes == []
-    with pytest.raises(ConfigError, match=r"column 'week';  .*'weak'"):
+    with pytest.raises(ConfigError, match=r"column 'week'; .*'weak'"):
         compare_results(results, baseline="week")
 
 

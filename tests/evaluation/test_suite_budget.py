@@ -53,7 +53,7 @@ def test_what_was_embedded_in_time_is_scored_under_a_name_of_its_own(
     assert whole.subsets[0] == result.subsets[0]
     assert result_path(whole, tmp_path) != result_path(result, tmp_path)
     (file,) = (tmp_path / "out").rglob("*.json")
-    assert "skipped:  fra, rus" in json.loads(file.read_text())["interlingua"]["notes"][0]
+    assert "skipped: fra, rus" in json.loads(file.read_text())["interlingua"]["notes"][0]
 
 
 def test_a_budget_that_is_enough_changes_nothing(pair_folder, number_encoder):
@@ -67,7 +67,7 @@ def test_tasks_after_the_budget_are_left_out(pair_folder, aligned_folder, number
     )
     assert [result.task for result in results] == ["tatoeba_tatoeba_laser"]
     assert budget.left_out == {"xsim": "all", "flores_p_at_1": "all"}
-    assert budget.report.endswith("skipped:  xsim: all; flores_p_at_1: all")
+    assert budget.report.endswith("skipped: xsim: all; flores_p_at_1: all")
 
 
 def test_a_first_part_that_did_not_fit_leaves_nothing(pair_folder, number_encoder):

@@ -124,7 +124,11 @@ def test_a_field_of_several_forms_names_them(client, value):
             {"inputs": value},
             "inputs: the value has none of the allowed types (A text, or a list",
         ),
-        ("/align", {"source": value, "target": "a"}, "source: has none of its forms (A plain text"),
+        (
+            "/align",
+            {"source": value, "target": "a"},
+            "source: the value has none of the allowed types (A plain text",
+        ),
     ):
         assert described in client.post(path, json=body).json()["error"]
 

@@ -120,7 +120,7 @@ def test_wanted_and_missing(sts17, tmp_path):
     with pytest.raises(DataError, match=r"no set .*'fr'.*ar-ar, en-ar, en-es_4b, en-tr"):
         STS17(languages=["fr"]).evaluate(Angles(), sts17)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"STS12-16 .* sts12_16/ or STS/ below"):
+    with pytest.raises(DataError, match=r"STS12-16 .* sts12_16/ or STS/"):
         STS12to16().evaluate(Angles(), tmp_path / "empty")
 
 
