@@ -60,7 +60,7 @@ def test_files_that_can_not_be_indexed_are_refused(project):
     path = project / "a" / "de.txt"
     os.mkfifo(project / "pipe.txt")
     for given, match in (
-        ([path, project / "nothing.txt"], "nothing.txt: no such file"),
+        ([path, project / "nothing.txt"], "nothing.txt: file not found"),
         ([project], "is a folder"),
         ([project / "pipe.txt"], "pipe.txt: not a regular file"),
         ([path, project / "a" / ".." / "a" / "de.txt"], "given twice"),
