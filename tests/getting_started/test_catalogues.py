@@ -185,7 +185,7 @@ def test_the_listed_license_is_compared_with_the_wheels(
     )
     assert source.license == license
     expected = (
-        [f"My.App 1.2: its license was taken to be {listed}, its metadata say {license}"]
+        [f"My.App 1.2: the expected license is {listed}, its metadata say {license}"]
         if warned
         else []
     )
