@@ -131,7 +131,7 @@ def test_shards_and_joining(done, tmp_path, texts):
         ("--threshold nan", "the threshold"),
         ("--columns ''", "no column is named; choose some of score, source"),
         ("--target-language xyzzy", "unknown language 'xyzzy'"),
-        ("--memory 1KiB", "are too little"),
+        ("--memory 1KiB", "--memory"),
         ("--set a.b=1", "expected BACKEND.OPTION=VALUE"),
         ("--columns probability", "needs --calibration"),
     ],

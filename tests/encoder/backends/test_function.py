@@ -59,7 +59,7 @@ def test_a_version_is_what_vectors_are_kept_under(function_module):
     [
         ("my_embedder", "expected module:function"),
         ("no_such_module:embed", "No module named 'no_such_module'"),
-        ("my_embedder:nothing", "no 'nothing'; known: embed"),
+        ("my_embedder:nothing", "no 'nothing'; use one of: embed"),
         ("my_embedder:number", "my_embedder:number.* found int"),
     ],
 )
