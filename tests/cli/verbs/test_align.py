@@ -94,9 +94,9 @@ def test_a_list_goes_on_where_a_document_is_broken(run, done, workplace):
         ("DE", "two documents"),
         ("DE absent", "absent: no such file"),
         ("DE LATIN", "umlauts:1: not UTF-8 (byte 0xe4)"),
-        ("DE LATIN --texts x.tmx", "x.tmx has a format with languages"),
+        ("DE LATIN --texts x.tmx", "x.tmx: this format requires languages"),
         ("DE EN --gold DE", "1.de:1: expected [0, 1]:[2]"),
-        ("DE EN --list DE", "drop SOURCE, TARGET and --gold"),
+        ("DE EN --list DE", "--list cannot be combined with SOURCE, TARGET or --gold"),
         ("--list DE", "1.de:1: expected source TAB target"),
     ],
 )
