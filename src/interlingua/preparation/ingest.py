@@ -189,8 +189,8 @@ def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBl
                 yield future.result()
         except BrokenProcessPool as error:
             raise DataError(
-                "a cleaning process was killed (is the memory full?); try again with --set"
-                " processes=1"
+                "a cleaning process was killed, perhaps because memory was full; try again with"
+                " --set processes=1"
             ) from error
 
 
