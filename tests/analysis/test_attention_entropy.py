@@ -129,7 +129,7 @@ def test_models_without_a_first_token(folder, short_words):
         AttentionEntropy().run(short_words, folder)
     assert (
         AttentionEntropy().unfit(fixed_subject(random_vectors(3, 4)))
-        == "its hidden states can't be read"
+        == "its hidden states cannot be read"
     )
 
 

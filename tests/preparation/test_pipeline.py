@@ -67,7 +67,7 @@ def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplo
         ["302", "not UTF-8"],
     ]
     assert caplog.messages[0] == (
-        "2 lines could not be read and were left out; all of them are in"
+        "2 lines could not be read and were left out; they are listed in"
         f" {config.output / 'rejected_lines.tsv'}"
     )
 

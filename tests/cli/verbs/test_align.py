@@ -41,7 +41,7 @@ def test_linked_sentences_go_to_a_spreadsheet(done, refused, workplace, name):
     done(f"{ALIGN} {de} {en} --texts {name} --quiet --source-language de --target-language en")
     plain = [pair[:4] for pair in read_pairs("t.tsv", source_language="de", target_language="en")]
     assert [pair[:4] for pair in read_pairs(name)] == plain
-    assert ".odt is not a format of bitext" in refused(f"{ALIGN} {de} {en} --texts t.odt").err
+    assert "unknown format of bitext .odt" in refused(f"{ALIGN} {de} {en} --texts t.odt").err
     assert sorted(path.name for path in workplace.glob("t.*")) == sorted([name, "t.tsv"])
 
 

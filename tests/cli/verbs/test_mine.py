@@ -155,7 +155,7 @@ def test_two_columns_of_one_table(done, tmp_path):
     codes = "--source-language de --target-language en --target-column words --on-error skip"
     table = tmp_path / "m.csv"
     said = done(f"{MINE} {table} {table}", codes, f"-o {tmp_path}/p.tsv --quiet")
-    assert f"m.csv:{bad_line}: 4 columns, expected 3" in said.out
+    assert f"m.csv:{bad_line}: expected 3 columns, found 4" in said.out
     assert not (tmp_path / "p.tsv.work").exists()
     files = (tmp_path / "lines.de.txt", tmp_path / "lines.en.txt")
     said = done(MINE, *files, f"-o {tmp_path}/q.tsv --quiet")
@@ -169,5 +169,5 @@ def test_lines_before_the_damage_of_a_side_are_mined(done, refused, tmp_path, te
     said = refused(arguments)
     assert "cut.de.gz" in said.err
     said = done(arguments, "--on-error skip")
-    assert "lines before that" in said.out
+    assert "lines before the damage" in said.out
     assert (tmp_path / "p.tsv.bad-lines.tsv").read_text().count("cut.de.gz") == 1

@@ -129,7 +129,7 @@ def test_no_zip_and_a_damaged_member(tmp_path):
     opus(path, {"a.de-en.de": "eins\n" * 9, "a.de-en.en": "one\n" * 9})
     content = path.read_bytes()
     path.write_bytes(content.replace(b"eins\neins", b"eins\nzwei", 1))
-    with pytest.raises(DamagedFileError, match=r"x\.zip!a\.de-en\.de: damaged"):
+    with pytest.raises(DamagedFileError, match=r"x\.zip!a\.de-en\.de: is damaged"):
         list(read_pairs(path))
 
 
