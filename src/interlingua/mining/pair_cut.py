@@ -44,9 +44,9 @@ class PairCut(Options):
             ConfigError: they exclude each other, or the threshold is not a number.
         """
         if self.threshold is not None and self.precision is not None:
-            raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
+            raise ConfigError("--threshold and --precision cannot be combined; remove one")
         if self.threshold is not None and math.isnan(self.threshold):
-            raise ConfigError("the threshold is not a number; choose a score, e.g. 1.05")
+            raise ConfigError("--threshold: expected a number, such as 1.05, found NaN")
 
     @property
     def least_score(self) -> float | None:

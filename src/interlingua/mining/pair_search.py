@@ -31,11 +31,13 @@ def parse_size(text: str | int) -> int:
     text = str(text)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
-        raise ConfigError(f"not a size: {text!r}; give a number with a unit, e.g. 4GiB or 800MiB")
+        raise ConfigError(
+            f"--memory: expected a size with a unit, such as 4GiB or 800MiB, found {text!r}"
+        )
     size = int(float(found[1]) * _UNITS[found[2].upper()])
     if size < 1:
         raise ConfigError(
-            f"{text!r} leaves no memory to work in; give a size above 0, e.g. 4GiB or 800MiB"
+            f"--memory: expected a size greater than 0, such as 4GiB or 800MiB, found {text!r}"
         )
     return size
 
@@ -89,10 +91,11 @@ class PairSearch(Options):
         parse_size(self.memory)
         match = self.document_match
         if self.is_like_laser and match is not None:
-            raise ConfigError("LASER's script knows no documents; drop one of the two options")
+            raise ConfigError("--laser and --documents cannot be combined; remove one")
         if self.approximation is not None and match is not None:
             raise ConfigError(
-                "within documents the search is exact, and short; drop the approximate one"
+                "--approximate and --documents cannot be combined, because the search within"
+                " documents is short; remove --approximate"
             )
 
     @property

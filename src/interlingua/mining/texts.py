@@ -219,7 +219,7 @@ def read_text_lines(
         found = _parse_line(line, layout, number, strip)
         if found is None:
             column = {"ids": "id", "documents": "document"}[layout]
-            problem = f"expected {column} TAB text, got no tab"
+            problem = f"expected {column} TAB text, found no tab; correct the line"
             bad.reject(DataError(problem, path=path, line=at), line)
             found = Line("", str(number), bad_document)
         yield found
@@ -275,7 +275,7 @@ def matches_file(name: str) -> Path:
     """
     if not Path(name).is_file():
         raise ConfigError(
-            f"documents {name!r}: say equal or urls, or name a file of matched documents"
+            f"--documents: expected equal, urls or a file of matched documents, found {name!r}"
         )
     return Path(name)
 
@@ -295,7 +295,7 @@ def guess_layout(path: PathLike) -> TextLayout:
     with open_text(path, errors="surrogateescape") as lines:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, _LOOKED_AT)]
     if not first:
-        raise DataError("the file is empty; expected a sentence per line", path=path)
+        raise DataError("the file is empty; expected one sentence per line", path=path)
     # A first word that comes twice is not an id, but a part of the text.
     if all(map(_begins_with_word, first)) and len({cells[0] for cells in first}) == len(first):
         return "ids"
@@ -389,7 +389,7 @@ def number_texts(
     starts, lines_of_texts = _number_texts(number, _keys(texts, equal), equal, memory)
     distinct = [texts[int(first)] for first in lines_of_texts[starts[:-1]]]
     if not distinct:
-        raise DataError("holds no text; expected a sentence per line", path=path)
+        raise DataError("the file contains no text; expected one sentence per line", path=path)
     names = [line.name for line in lines]
     documents = np.zeros(0, np.uint64)
     return NumberedTexts(distinct, names, number, starts, lines_of_texts, documents)
@@ -438,7 +438,9 @@ def build_side(
     (folder / "keys.u64").unlink()
     side = NumberedTexts.load(folder)
     if not len(side):
-        raise DataError("holds no text; expected a sentence per line", path=path or folder)
+        raise DataError(
+            "the file contains no text; expected one sentence per line", path=path or folder
+        )
     return side
 
 
