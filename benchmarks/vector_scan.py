@@ -30,7 +30,7 @@ from interlingua.retrieval.passage_index import IndexSettings, PassageIndex
 TARGET = 5
 """Times as fast as LanceDB's scan."""
 TOLERANCE = 1e-6
-"""Of cosines."""
+"""Tolerance of cosines."""
 
 
 def build(folder: Path, count: int, width: int) -> PassageIndex:

@@ -34,8 +34,7 @@ from tests.progress_records import Recorded
 
 
 def documents(seed, n=80, alone=0):
-    """A document, its translation with sentences joined on either side and left out, and what
-    belongs together."""
+    """Return a document, a translation with joins and omissions, and the right links."""
     draw = random.Random(seed)
     documents, links = ([], []), []
     shapes = [(1, 1), (2, 1), (1, 2), (1, 0), (0, 1)]
@@ -71,7 +70,7 @@ def test_progress_ends_with_all_of_it():
 
 
 def every_block(sentences, most, encode=encode):
-    """A document of which all blocks are embedded."""
+    """Return a document with the vectors of all blocks."""
     side = SentenceBlocks(sentences, encode)
     for size in range(1, most + 1):
         side.embed(size, side.texts(size, np.ones(len(sentences), bool)))
@@ -79,7 +78,7 @@ def every_block(sentences, most, encode=encode):
 
 
 def inexact(texts, **_):
-    """Translations are not equal, so that no link is beyond doubt."""
+    """Encode inexactly: translations differ, so that no link is certain."""
     noise = [np.random.default_rng(zlib.crc32(text.encode())).standard_normal(64) for text in texts]
     return unit_rows(encode(texts) + 0.05 * np.array(noise, np.float32))
 

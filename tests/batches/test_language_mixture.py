@@ -23,7 +23,7 @@ def plan(store, **settings):
 
 
 def draws(found, count):
-    """(language pair, row) of the first ``count`` places."""
+    """Return (language pair, row) of the first ``count`` places."""
     pair_indices, rows = found.rows_at(np.arange(count))
     return list(zip(pair_indices.tolist(), rows.tolist(), strict=True))
 

@@ -59,7 +59,7 @@ def embedded_documents(folder, texts):
 
 
 def test_only_what_is_left_is_done(listed, counted):
-    """The third document is empty.
+    """Leave only the third document, which is empty.
 
     The next run does it alone, and one with other settings does all.
     """

@@ -393,7 +393,7 @@ class AlignReport:
     blank: Counter[str] = field(default_factory=Counter)
     """Blank lines of the sources and of the targets, which are not sentences."""
     failed: list[str] = field(default_factory=list)
-    """Why documents were left out."""
+    """Reasons for which documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
     encoded: EncodeReport = field(default_factory=EncodeReport)
     links: list[Link] = field(default_factory=list)
@@ -438,7 +438,7 @@ class AlignReport:
 
 
 class Aligner:
-    """Aligns documents with one encoder.
+    """Alignment of documents with one encoder.
 
     Args:
         encode: see ``Encode``.

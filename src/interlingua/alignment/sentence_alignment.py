@@ -63,7 +63,7 @@ LinkShape = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AlignConfig(CheckedSettings):
-    """How two documents are searched.
+    """Settings of the search for links between two documents.
 
     The server makes one without a verb. ``AlignOptions`` has options for the first three fields;
     types and defaults of both are in ``mining/defaults.py``.

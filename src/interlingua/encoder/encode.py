@@ -116,7 +116,7 @@ class EncodingModel(Protocol):
 
     @property
     def pooling(self) -> PoolingMode:
-        """How token states become a sentence vector."""
+        """The pooling of token states to a sentence vector."""
         ...
 
     @property

@@ -169,7 +169,7 @@ class Encoder(nn.Module):
 
     @property
     def pooling(self) -> PoolingMode:
-        """How token states become a sentence vector."""
+        """The pooling of token states to a sentence vector."""
         return self.settings.pooling
 
     @property

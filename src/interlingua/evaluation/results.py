@@ -59,7 +59,7 @@ _LATER_FIELDS: dict[str, Any] = {
 NOT_OF_THE_KIND = (ValueError, KeyError, TypeError, AttributeError, StopIteration)
 """Errors of reading JSON that is not a result or an analysis."""
 Write = Callable[[Path], None]
-"""Makes a file of that name, whole."""
+"""Function that makes a file of that name, complete."""
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:

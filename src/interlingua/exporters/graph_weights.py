@@ -50,7 +50,7 @@ class Matrix:
 
 
 class Weights(Protocol):
-    """Puts an encoder's matrices into a graph."""
+    """Interface that puts an encoder's matrices into a graph."""
 
     name: str
     """The type that they are stored in."""

@@ -70,9 +70,9 @@ class AnchorConfig(CheckedSettings):
     bank_steps: Steps = 100
     """Steps with the same negatives, where there are more than ``bank_size``."""
     temperature: Temperature = 0.05
-    """Divides the cosines of the contrasts and of the split softmax."""
+    """Divisor of the cosines of the contrasts and of the split softmax."""
     soft_temperature: Temperature = 0.05
-    """Divides the cosines of the soft labels, the student's and the teacher's."""
+    """Divisor of the cosines of the soft labels, the student's and the teacher's."""
     side_negatives: Literal["language", "all"] = "all"
     """Negatives of the same side: the batch's other sentences, as the student embeds them, of the
     language or all."""
@@ -131,7 +131,7 @@ class AnchorConfig(CheckedSettings):
 
 
 class Anchor(Objective):
-    """Moves a sentence and its translations to one anchor: the teacher's vector of the sentence.
+    """Objective that moves a sentence and its translations to the teacher's vector of the sentence.
 
     Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets
     are the negatives.

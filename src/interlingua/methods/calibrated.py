@@ -70,7 +70,7 @@ class CalibratedConfig(CheckedSettings):
 
 
 class Calibrated(Objective):
-    """Draws the student's embeddings to the teacher's of their English translations.
+    """Objective that moves the student's embeddings to the teacher's of the English translations.
 
     Args:
         config: the options.

@@ -62,7 +62,7 @@ class DistillInputs(NamedTuple):
 
 
 class Distill(Objective):
-    """Draws the student's embeddings of a sentence and its translation to the teacher's of it.
+    """Objective that moves the embeddings of a sentence and its translation to the teacher's.
 
     A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads
     their text, which is decoded and tokenized again in every step.

@@ -37,7 +37,7 @@ class InfoNCEConfig(CheckedSettings):
     """The positive of a sentence: its translation, in parallel data, or itself through other
     dropout, in monolingual data as mSimCSE does."""
     temperature: Temperature = 0.05
-    """Divides the cosines."""
+    """Divisor of the cosines."""
     direction: Literal["both", "forward", "all"] = "both"
     """Direction of the ranking: each side the other, averaged; the first the second, as in SimCSE;
     or each of the 2B sentences the other 2B - 1, those of its own side too (NT-Xent)."""

@@ -144,7 +144,7 @@ class MEXMAInputs(NamedTuple):
 
 
 class MEXMA(Objective):
-    """Predicts masked tokens of one language with the sentence vector of the other.
+    """Objective that predicts masked tokens with the sentence vector of the other language.
 
     Raises:
         ConfigError: the encoder pools otherwise than by its first token, its vocabulary has no

@@ -89,7 +89,7 @@ class MultilingualIRInputs(NamedTuple):
 
 
 class MultilingualIR(Objective):
-    """Learns to search from English questions, and to search in other languages from text only.
+    """Objective that learns search from English questions, and other languages from text only.
 
     Args:
         config: the options.

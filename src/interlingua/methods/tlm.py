@@ -91,7 +91,7 @@ class MaskedText(NamedTuple):
 
 
 class TLM(Objective):
-    """Predicts masked tokens from the rest of the sentence, without and with its translation.
+    """Objective that predicts masked tokens from a sentence, without and with its translation.
 
     Args:
         config: the options.

@@ -117,7 +117,7 @@ def retrieve(
 
 
 class OneToOneMatcher:
-    """Accepts pairs in their order if neither of their rows was taken by an earlier pair.
+    """Matcher that accepts pairs in order if no earlier pair has one of their rows.
 
     Args:
         n: rows of x.

@@ -55,7 +55,7 @@ _LANGUAGE_PARAMETERS = r"(?<![a-z0-9])(?:lang|language|locale|hl|lc|lng)="
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentMatch:
-    """Which documents of both sides belong together.
+    """Rule that matches documents of both sides.
 
     Attributes:
         how: ``equal`` names; ``urls`` that are equal but for their language; a ``file`` names the

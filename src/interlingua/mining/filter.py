@@ -606,7 +606,7 @@ def refused(checker: Checker, mined: Mined, pairs: NDArray[np.void]) -> NDArray[
 
 
 class _Sampler:
-    """Takes samples of the rows for the page.
+    """Sampler of the rows for the page.
 
     Args:
         written: where they go.

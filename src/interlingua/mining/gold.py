@@ -17,7 +17,7 @@ from interlingua.storage.files import tab_rows
 
 
 class Extraction(NamedTuple):
-    """How good the pairs above a threshold are.
+    """Quality of the pairs above a threshold.
 
     Attributes:
         threshold: a score.

@@ -19,7 +19,7 @@ from interlingua.storage.files import PathLike
 
 @dataclass(frozen=True)
 class PairCut(Options):
-    """Which pairs are kept; without any option, all."""
+    """Options that select the pairs to keep; without any, all."""
 
     threshold: float | None = option(
         None, "Least score, in the margin's unit.", group=FILTERING, unit="that of the margin"

@@ -42,7 +42,7 @@ def parse_size(text: str | int) -> int:
 
 @dataclass(frozen=True)
 class PairSearch(Options):
-    """How pairs are found."""
+    """Options of the search for pairs."""
 
     documents: str | None = option(
         None,
@@ -97,7 +97,7 @@ class PairSearch(Options):
 
     @property
     def document_match(self) -> DocumentMatch | None:
-        """How documents are matched, if only texts of matched documents are compared."""
+        """The matching of documents, if only texts of matched documents are compared."""
         if not self.documents:
             return None
         from interlingua.mining.documents import DocumentMatch
@@ -111,7 +111,7 @@ class PairSearch(Options):
 
     @property
     def approximation(self) -> Approximate | None:
-        """How to search approximately; None = exactly, as by every verb but ``mine``."""
+        """The approximate search; None = exact, as by every verb but ``mine``."""
         return None
 
     @property

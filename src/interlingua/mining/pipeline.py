@@ -104,8 +104,8 @@ from interlingua.storage.workspace import Workspace
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
-"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
-within documents; on one core of a server. They are little compared with the model's."""
+"""Seconds to choose a candidate, to check and write a pair, and to compare a text within documents,
+on one core of a server. The model takes much more time."""
 NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10

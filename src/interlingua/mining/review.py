@@ -113,7 +113,7 @@ class ReviewItem(NamedTuple):
 
 
 class ReviewSampler:
-    """Chooses the pairs of a review sheet from a stream, in memory for a few sheets.
+    """Sampler of a review sheet's pairs from a stream, in memory for a few sheets.
 
     A third are the worst pairs, a third pairs with a finding of a check (of all checks in turn,
     the worst first), and the rest is a random sample of all. A stream with at most as many pairs

@@ -58,14 +58,14 @@ from interlingua.storage.files import count_lines
 MIN_PAIRS_PER_NEIGHBOR = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
 _STANDARD_INPUT = "-"
-"""Stands for it where a file is named."""
+"""Name of standard input in place of a file."""
 _NOT_FROM_STANDARD_INPUT = ("opus", "gettext", "huggingface", "xlsx", "xliff", "qt", *IN_TWO_FILES)
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreConfig(CheckedSettings):
-    """How pairs are scored.
+    """Settings of the scoring of pairs.
 
     The server and stored calibrations make one without a verb. ``ScoreOptions`` has options of the
     same names; types and defaults of both are in ``mining/defaults.py``.

@@ -53,7 +53,7 @@ ZEROS = 65_536
 
 
 class StringsWriter:
-    """Writes strings to ``NAME.text`` and their end offsets to ``NAME.ends``, replacing both files.
+    """Writer of strings to ``NAME.text`` and end offsets to ``NAME.ends``. Old files are replaced.
 
     Args:
         folder: which is there.

@@ -71,7 +71,7 @@ class CleanBlock(NamedTuple):
 
 
 class _Worker:
-    """Cleans chunks; one in each process.
+    """Cleaner of chunks; one in each process.
 
     It is a class with class methods, because a process must find by name what is sent to it.
     """

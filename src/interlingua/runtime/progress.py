@@ -430,7 +430,7 @@ def _seconds_each(first: tuple[float, float], last: tuple[float, float]) -> floa
 
 
 class StepsLeft:
-    """Estimates, from the steps of a run that are done, how long the others take.
+    """Estimate of the remaining time of a run from its finished steps.
 
     The remaining time of the current step follows from its own speed. A future step takes its size
     times the seconds of a unit, which are passed, or are measured at an earlier step of its kind.

@@ -35,7 +35,7 @@ def write_message(level: str, message: str) -> None:
 
 
 class JsonHandler(logging.Handler):
-    """Writes the records of Python's logging as lines of JSON, with the traceback in a field."""
+    """Handler that writes log records as lines of JSON, with the traceback in a field."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a log record as one line of JSON."""

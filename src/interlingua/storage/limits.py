@@ -142,7 +142,7 @@ class _Guard(io.RawIOBase):
 
 
 class _LineGuard(_Guard):
-    """Refuses a line that is too long while it is read, so that it is never whole in memory."""
+    """Guard that refuses a too long line during reading, before all of it is in memory."""
 
     def __init__(self, stream: IO[bytes], path: Any) -> None:
         super().__init__(stream, path)
@@ -182,7 +182,7 @@ class _LineGuard(_Guard):
 
 
 class _ExpansionGuard(_Guard):
-    """Refuses a compressed file that grows without end."""
+    """Guard that refuses a compressed file that grows without end."""
 
     def __init__(self, stream: IO[bytes], path: Any, packed_bytes: int) -> None:
         super().__init__(stream, path)

@@ -255,7 +255,7 @@ class RunConfig(CheckedSettings):
     output: Path
     """Folder of the run."""
     seed: int = 0
-    """Decides initial weights, batches and dropout."""
+    """Seed of initial weights, batches and dropout."""
     max_steps: Annotated[int, Between(1, MANY)] | None = None
     """Optimizer steps of the whole run. Give this, or one of the next two, which are turned into it
     at the start."""

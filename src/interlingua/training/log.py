@@ -168,7 +168,7 @@ def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
 
 
 class RunLog:
-    """Writes records and shows them.
+    """Log that writes records and shows them.
 
     Only the main process has one that does anything, see ``SilentLog``.
 

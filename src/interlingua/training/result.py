@@ -40,7 +40,7 @@ class TrainResult:
     """Directory of the model with the best evaluation; None if there was none, or if it is in the
     folder of the run that this one was begun from."""
     best_step: int | None = None
-    """When that evaluation was made."""
+    """Step of that evaluation."""
     best_metric: float | None = None
     """Its value."""
     metrics: dict[str, float] = field(default_factory=dict)

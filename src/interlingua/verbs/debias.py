@@ -155,7 +155,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 
     @property
     def of_estimate(self) -> DebiasOptions:
-        """How the map is estimated."""
+        """The options of the map's estimate."""
         from interlingua.analysis.debiasing.debias import DebiasOptions
 
         return filled(

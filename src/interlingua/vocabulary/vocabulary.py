@@ -308,7 +308,7 @@ class Vocabulary:
         return self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def digest(self) -> str:
-        """Hex SHA-256 of all that decides the ids.
+        """Compute the hexadecimal SHA-256 of everything that determines the ids.
 
         It is the same before and after ``save`` and ``load``.
         """

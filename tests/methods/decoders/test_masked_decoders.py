@@ -25,7 +25,7 @@ def parts(encoder, random_batch, *, layers=1, skip):
 
 
 def chosen(labels):
-    """Where a loop's labels are, and what they are."""
+    """Return the places of a loop's labels, and the labels."""
     labels = torch.cat(labels)
     places = (labels != IGNORED).nonzero()[:, 0]
     return LabeledTokens(places, labels[places])

@@ -36,7 +36,7 @@ _VERIFIED = 2_000  # candidate pairs compared at a time
 
 
 class NearDuplicates:
-    """Finds texts that nearly repeat an earlier one.
+    """Search for texts that nearly repeat an earlier one.
 
     Two texts do if the Jaccard index of their character shingles is at least ``threshold``. Texts
     come in by `add`, in as many chunks as they need; case, punctuation and white space do not

@@ -145,7 +145,7 @@ def markdown_blocks(content: str, start: int = 0) -> list[TextBlock]:
 
 
 class _BlockReader:
-    """Gathers lines to blocks."""
+    """A builder of blocks from lines."""
 
     def __init__(self) -> None:
         self.blocks: list[TextBlock] = []

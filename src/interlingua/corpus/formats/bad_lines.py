@@ -24,7 +24,7 @@ _LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
 
 
 class BadLines:
-    """How to handle unreadable lines; a context that completes their file at its end.
+    """Handling of unreadable lines; a context that completes their file at its end.
 
     Args:
         on_error: ``stop`` raises the first one's error; ``skip`` continues without it.
@@ -63,7 +63,7 @@ class BadLines:
 
     @property
     def errors(self) -> str:
-        """How bytes that are not UTF-8 are decoded, for ``files.open_text``; see ``numbered``."""
+        """The decoding of bytes that are not UTF-8, for ``files.open_text``; see ``numbered``."""
         return "surrogateescape" if self.skips else "strict"
 
     def reject(self, error: DataError, content: str = "") -> None:

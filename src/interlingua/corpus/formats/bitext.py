@@ -61,11 +61,11 @@ FORMAT_OF_SUFFIX = {
 }
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 _WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
-"""Formats of which columns, or keys, may be named."""
+"""Formats with columns, or keys, that may be named."""
 _WITH_ROWS = ("tsv", "csv", "xlsx")
-"""Formats of which the row that names the columns may be given."""
+"""Formats with an optional row that names the columns."""
 IN_TWO_FILES = ("moses", "subtitles", "catalog")
-"""Formats of which two files, with a comma or by what their names share, are a bitext."""
+"""Formats of which two files, with a comma or a shared part of their names, are a bitext."""
 READ_ONLY = ("subtitles", "catalog", "qt")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))

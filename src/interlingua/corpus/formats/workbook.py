@@ -32,7 +32,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@")
 
 
 class SheetForm(NamedTuple):
-    """How a sheet that people fill in looks: wrapped texts below a frozen header with filters.
+    """Form of a sheet for people to fill in: wrapped texts, a frozen header with filters.
 
     Attributes:
         widths: of the columns, in characters.

@@ -140,7 +140,7 @@ def _strip_namespaces(element: Element) -> None:
 
 
 class _Reader:
-    """Parses the pieces of a file, each of which ends behind an entry."""
+    """A parser of the pieces of a file, each of which ends after an entry."""
 
     def __init__(
         self,

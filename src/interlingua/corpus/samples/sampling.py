@@ -51,7 +51,7 @@ class Exposure(NamedTuple, Generic[Name]):
     draws: float
     """Sentence pairs drawn (expected)."""
     passes: float
-    """How often each of its sentence pairs is seen."""
+    """Number of times that each of its sentence pairs is seen."""
 
 
 def temperature_weights(

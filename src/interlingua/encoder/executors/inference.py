@@ -29,7 +29,7 @@ from interlingua.runtime.portions import ceil_div
 
 Norm = TypeVar("Norm", bound=nn.LayerNorm | None)
 _Linear = Callable[..., Callable[..., Tensor]]
-"""Makes a product of weight, bias and activation."""
+"""Constructor of a product from weight, bias and activation."""
 # oneDNN orders a matrix for products with this number of rows; others work too.
 TYPICAL_TOKENS = 2048
 LEAST_STEP = 8
@@ -146,7 +146,7 @@ class _FrozenLayer:
         self.key_norm = _cast_norm(layer.key_norm, dtype)
 
     def dropout_rates(self) -> tuple[float, float]:
-        """None, as there is no training."""
+        """Return zeros, because nothing is trained."""
         return 0.0, 0.0
 
 

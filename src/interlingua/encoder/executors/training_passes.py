@@ -60,7 +60,7 @@ class Way(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in the trial's rates: ``bf16 kernel``."""
+        """The name in the trial's rates: ``bf16 kernel``."""
         return f"{self.precision} {self.executor}"
 
 

@@ -225,7 +225,7 @@ class LayerWeights(nn.Module):
         return weight, torch.cat([part.bias for part in parts])
 
     def dropout_rates(self) -> tuple[float, float]:
-        """Hidden and attention dropout now: zero when not training."""
+        """Return the current dropout of hidden states and attention: zero when not training."""
         if not self.training:
             return 0.0, 0.0
         return self.spec.dropout_rate, self.attention_dropout

@@ -50,7 +50,7 @@ class LinkProbabilities:
     prior: float | None = None
     """Share of right pairs that is expected before the scores are known."""
     reason: str | None = None
-    """Why there are no probabilities."""
+    """The reason for missing probabilities."""
 
 
 class LinkCalibrations:

@@ -388,7 +388,7 @@ def open_questions(
 
 
 class _QuestionReader:
-    """Tokenizes questions as they are read, and stores each passage once."""
+    """Reader that tokenizes questions while reading, and stores each passage once."""
 
     def __init__(self, section: QuestionsConfig, vocabulary: Vocabulary, two_towers: bool) -> None:
         self._section = section
@@ -546,7 +546,7 @@ def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys)
 
 
 class ColumnBuilder:
-    """Turns texts of any languages into a column of tokens, in order.
+    """Builder of a column of tokens from texts of any languages, in order.
 
     It never holds all texts or all Python integers at once. A token takes four bytes in an array,
     and about thirty as an integer in a list.

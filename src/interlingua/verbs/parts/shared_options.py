@@ -179,7 +179,7 @@ class DtypeOptions(Options):
 
 @dataclass(frozen=True)
 class LineOptions(Options):
-    """How long a line may be."""
+    """Options that limit the length of a line."""
 
     max_line: Annotated[int, AtLeast(1)] = option(
         MAX_LINE_CHARACTERS, "Characters that a line may have.", unit="characters"

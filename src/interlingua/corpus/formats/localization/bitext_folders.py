@@ -27,7 +27,7 @@ from interlingua.storage.files import PathLike, stem_and_suffix
 from interlingua.storage.remote import WILD, is_remote
 
 _OF_TRANSLATORS = ("tmx", "gettext", "xliff", "qt", "catalog", "subtitles")
-"""Formats of which a folder is several bitexts; tables in a folder are Hugging Face data."""
+"""Formats that make a folder several bitexts; tables in a folder are Hugging Face data."""
 _OF_OTHERS = ("config.json", "modules.json", "dataset_info.json", "state.json")
 """Files of models and of Hugging Face data."""
 _LOOKED_AT = 5_000
