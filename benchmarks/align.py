@@ -273,7 +273,7 @@ def changed_document(
 
 
 def gold_links(lines: Sequence[Sequence[tuple[str, int]]]) -> list[Link]:
-    """Link the sentences that share a number; the others are left alone."""
+    """Link the sentences that share a number; the others are left out."""
     places: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     links = []
     for side in (0, 1):

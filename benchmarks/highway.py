@@ -111,7 +111,7 @@ def operands(dtype: str, rows: int, inputs: int, outputs: int, panel: int) -> Da
         x = rng.integers(-LARGEST_BYTE, LARGEST_BYTE + 1, (rows, inputs)).astype(np.int8)
         weights = rng.integers(1, 256, (outputs, inputs)).astype(np.uint8)
         together = 4
-    # To the stored bytes 128 was added, which a row's sum begins with the loss of.
+    # To the stored bytes 128 was added, which a row's sum starts with the loss of.
     starts = (-128 * x.astype(np.int32).sum(axis=1)).astype(np.int32)
     panels = weights.reshape(outputs // panel, panel, inputs // together, together)
     y = np.zeros((rows, outputs), np.float32)

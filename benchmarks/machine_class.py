@@ -46,6 +46,6 @@ def machine_class() -> str:
     from interlingua.kernels import variant
 
     cpuinfo = Path("/proc/cpuinfo")
-    # Linux alone has it.
+    # Only Linux has it.
     content = cpuinfo.read_text(encoding="utf-8") if cpuinfo.is_file() else ""
     return class_of(variant("layers"), vendor_of(content))

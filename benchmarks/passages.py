@@ -5,7 +5,7 @@
 Made-up passages in BEIR's layout get random vectors and are searched by vectors and by BM25, once
 as many as requested and once twice as many: what the second run takes more is divided by the
 passages it has more. Memory is the peak that Python and numpy hold (tracemalloc); disk is the
-cache. Both are given at the size of Mr. TyDi too. Few passages of a large width would measure the
+cache. Both are printed at the size of Mr. TyDi too. Few passages of a large width would measure the
 blocks of the search instead of what grows, so vectors are narrow and passages not below 65,536, a
 block; a width adds four bytes per element to the disk and nothing to the memory.
 """

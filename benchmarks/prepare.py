@@ -196,7 +196,7 @@ def run(folder: PathLike, options: argparse.Namespace) -> float:
 def own_peak() -> int:
     """Return the peak resident memory of this process in KiB.
 
-    ``ru_maxrss`` would begin with that of its parent.
+    ``ru_maxrss`` would start with that of its parent.
     """
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])

@@ -1,4 +1,4 @@
-"""Serving on loopback, compared with other servers and with ``embed`` alone.
+"""Serving on loopback, compared with other servers and with ``embed``.
 
 The others are sentence-transformers behind FastAPI, infinity and llama.cpp.
 

@@ -1,4 +1,4 @@
-"""Time and memory of telling masked tokens over a large vocabulary.
+"""Time and memory of predicting masked tokens over a large vocabulary.
 
 Logits at all positions, and as it is done here.
 

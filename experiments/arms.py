@@ -326,7 +326,7 @@ def go(
     Args:
         arms: the file.
         folder: of the file.
-        run: is given each command line of interlingua.
+        run: called with each command line of interlingua.
         names: of the arms to do; all by default.
         seeds: to do; all by default.
         kept: what was done before, perhaps elsewhere; gets what is finished.

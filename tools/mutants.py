@@ -55,7 +55,7 @@ FUNCTIONS |= {second: first for first, second in FUNCTIONS.items()}
 TEXTS = (ast.JoinedStr, ast.Raise)
 """Written for people. Python 3.11 does not know where in its file a node of an f-string is, too."""
 MESSAGES = ("print", "warn", "warning", "info", "debug", "echo", "log")
-"""Functions of which a call alone only informs."""
+"""Functions that only inform when they are called as a statement."""
 UNTESTED = ("__repr__", "__str__")
 PRELOADED: tuple[str, ...] = (
     "hypothesis",

@@ -5,7 +5,7 @@
 
 Both teachers' vectors, one after the other, have the mean of both cosines. As many of their
 principal components as the first teacher has dimensions are turned to lie as near to its vectors as
-a rotation can bring them: so a student that begins as the first teacher begins near its targets,
+a rotation can bring them: so a student that starts as the first teacher starts near its targets,
 and its weights can be averaged with the trained ones.
 """
 

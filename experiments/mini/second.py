@@ -5,7 +5,7 @@
     python experiments/mini/second.py $INTERLINGUA_DATA --toy --work /tmp/second
 
 A step with an output that is there is not done again. A step that was stopped resumes where it was
-(``train``) or begins anew (the others, which take minutes on a GPU). Everything is written below
+(``train``) or starts anew (the others, which take minutes on a GPU). Everything is written below
 ``--work``, by default the repository: data/, models/, prepared/, runs/ and package/, the files of
 interlingua-mini. Nothing there replaces the shipped model: measure first (gates.py), then copy.
 

@@ -3,7 +3,7 @@
     python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long \
         -o $PACKAGE/model
 
-A stage that begins with the shipped model adds to its card: ``--before $PACKAGE/model``. When the
+A stage that starts with the shipped model adds to its card: ``--before $PACKAGE/model``. When the
 model was measured, card_numbers.py puts the numbers there.
 
 ``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits,
@@ -120,7 +120,7 @@ def ship(
         output: the folder to replace.
         corpus: the prepared corpus.
         runs: folders of the training runs, in their order.
-        before: the shipped model that they began with; its card has the runs before them.
+        before: the shipped model that they started with; its card has the runs before them.
 
     Raises:
         InterlinguaError: a file is missing, the vectors do not stay, or the files are too large.

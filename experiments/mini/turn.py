@@ -1,4 +1,4 @@
-"""Gives the model that mini began as mini's axes and vocabulary, so that both can be averaged.
+"""Gives the model that mini started as mini's axes and vocabulary, so that both can be averaged.
 
     python experiments/mini/turn.py models/mini-debiased models/mini-stock english.txt \
         -o models/mini-turned

@@ -126,7 +126,7 @@ class VectorTable:
 def searcher_of(index: VectorTable | PassageIndex) -> Searcher:
     """Build the product's search in an index.
 
-    Questions are given as vectors, so that it needs no model.
+    Questions are passed as vectors, so that it needs no model.
     """
     return Searcher(cast(PassageIndex, index), cast(Any, None))
 

@@ -55,7 +55,7 @@ INDEXING = (
 
 
 class MismatchError(RuntimeError):
-    """An operation was given tensors of both devices."""
+    """Error: an operation received tensors of both devices."""
 
 
 class DeviceTensor(Tensor):

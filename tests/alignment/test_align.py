@@ -41,7 +41,7 @@ def documents(seed, n=80, alone=0):
     for _ in range(n):
         shape = draw.choices(shapes, [8, 1, 1, alone, alone])[0]
         words = [[draw.randrange(10_000) for _ in range(draw.randint(3, 7))] for _ in range(2)]
-        # the first of two parts alone, or both: joined on one side, apart on the other
+        # only the first of two parts, or both: joined on one side, apart on the other
         words = words[: max(shape)]
         sides = []
         for document, code, size in zip(documents, ("de", "en"), shape, strict=True):
@@ -118,7 +118,7 @@ def test_links_are_those_of_all_blocks_where_everything_is_in_doubt(seed):
 def test_where_one_to_one_is_clear_only_sentences_are_embedded():
     source = [f"de{number}" for number in range(200)]
     target = [f"en{number}" for number in range(200)]
-    # One sentence is joined with the next on one side: blocks near it alone are embedded.
+    # One sentence is joined with the next on one side: only blocks near it are embedded.
     target[100:102] = ["en100 en101"]
     aligner = Aligner(encode)
     links = [link[:2] for link in aligner.align(source, target).links]

@@ -1,4 +1,4 @@
-"""Joining, parting and picking batches, and telling repeated sentences and repeated meanings."""
+"""Joining, parting and picking batches, and finding repeated sentences and repeated meanings."""
 
 from __future__ import annotations
 

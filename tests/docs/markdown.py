@@ -1,7 +1,7 @@
 """Follows a how-to: writes its files and runs its commands in the order of the page, then its
 Python part.
 
-A fenced ``toml`` block that begins with ``# name.toml`` is a file; a fenced ``console`` block
+A fenced ``toml`` block that starts with ``# name.toml`` is a file; a fenced ``console`` block
 holds commands behind ``$ ``; the lines below a command are for the reader.
 """
 

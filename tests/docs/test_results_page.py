@@ -1,6 +1,6 @@
 """docs/results/: the commands of a section print its tables from the stored results.
 
-A table belongs to the innermost heading above it that either begins with "Not stored: " and what is
+A table belongs to the innermost heading above it that either starts with "Not stored: " and what is
 missing, or has commands that read ``experiments/results``. Headings that have neither are titles of
 tables. docs/results.md has the findings, each with the page of its numbers.
 """

@@ -217,7 +217,7 @@ def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
     results = [rates("high", 0.7, 0.8, 0.9), rates("low", 0.1, 0.1, 0.1), make("weak", 0.5)]
     page = render_comparison(page_data(results))
     path.write_text(f"{page}<script>{LEAVE}{CLICKS}</script>", encoding="utf-8")
-    # The page begins with the tasks that every encoder is measured on, so "high" is its second
+    # The page starts with the tasks that every encoder is measured on, so "high" is its second
     # task.
     assert said(seen(path, "#task=1&order=none")) == [
         ["ascending", ["high", "low", "tatoeba"]],

@@ -127,7 +127,7 @@ def test_errors_of_the_data_are_still_told(tmp_path, number_encoder):
 
 
 def test_pairs_of_the_languages_embedded_in_time(aligned_folder, number_encoder):
-    # eight lines a language: English and Hindi are there when Italian is to begin
+    # eight lines a language: English and Hindi are there when Italian is to start
     (result,), budget = run(number_encoder, 9, ["flores_p_at_1"], aligned_folder)
     assert [subset.name for subset in result.subsets] == ["eng_Latn-hin_Deva", "hin_Deva-eng_Latn"]
     left = "eng_Latn-ita_Latn, hin_Deva-ita_Latn"

@@ -1,6 +1,6 @@
 """Headers of experiments: the printed numbers of a row, below the names of their columns.
 
-A line of a comment that holds numbers and bars alone is a row of a table; the line above it names
+A line of a comment with only numbers and bars is a row of a table; the line above it names
 the columns.
 """
 

@@ -61,7 +61,7 @@ def embedded_documents(folder, texts):
 def test_only_what_is_left_is_done(listed, counted):
     """Leave only the third document, which is empty.
 
-    The next run does it alone, and one with other settings does all.
+    The next run does only it, and one with other settings does all.
     """
     text = (listed / "3.de").read_text()
     (listed / "3.de").write_text("")

@@ -109,7 +109,7 @@ def test_a_budget_for_nothing(tiny_config, fixed):
         fixed(config)
     enough = int(str(caught.value).split()[-1])
     assert 0 < caught.value.needed_seconds <= enough
-    # Ten times as much, as other work may begin meanwhile.
+    # Ten times as much, as other work may start meanwhile.
     config = tiny_config(max_steps=None, budget_seconds=10.0 * enough)
     assert fixed(config).run.max_steps >= 1
 

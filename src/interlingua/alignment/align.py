@@ -256,7 +256,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
 
     Args:
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
-            links, then optionally TAB that of the gold ones; blank lines and those that begin with
+            links, then optionally TAB that of the gold ones; blank lines and those that start with
             ``#`` are left out.
         folder: where links go; without a named file to the source's name and ``.align``.
 
@@ -622,7 +622,7 @@ class Aligner:
 
         Args:
             links: of the documents.
-            gold: those that are right, where they are known.
+            gold: those that are right, if they are known.
             source: sentences.
             target: sentences.
             name: of the documents in a warning.
@@ -744,7 +744,7 @@ def align_sentences(
 ) -> Alignment:
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
-    Single sentences are aligned first. Where a link one to one is in doubt, the blocks of two
+    Single sentences are aligned first. If a link one to one is in doubt, the blocks of two
     sentences are embedded and all is aligned again, then those of three, and so on. If headings are
     known of both documents and both have some, they are linked with headings only.
 
@@ -914,7 +914,7 @@ def align_documents(
 class AlignJournal:
     """Finished documents of a list, one line each after that of the settings.
 
-    A journal of other settings is begun anew.
+    A journal of other settings is started anew.
 
     Args:
         path: of the journal, which goes when all documents are done.

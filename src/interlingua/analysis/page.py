@@ -181,7 +181,7 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
     meaning = f"{first.definition[:1].upper()}{first.definition[1:]}."
     if first.better:
         meaning += f" {first.better.capitalize()} is better."
-    # A difference in percent has neither an end nor a beginning to draw a scale between.
+    # A difference in percent has neither an end nor a start to draw a scale between.
     dots: list[Dot] = []
     if first.unit != "percent":
         dots = _dots(measures, paper)
@@ -195,7 +195,7 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
     }
     if change is not None:
         row["difference"] = format_value(change.difference, change.before.unit, sign=True)
-        # Colored only where there is an interval to go by.
+        # Colored only if there is an interval to go by.
         row["proven"] = change.verdict if change.tested is not None else ""
         bounds = difference_interval(change)
         row["verdict"] = f"{bounds} {change.verdict}" if bounds or change.verdict else ""

@@ -1,7 +1,7 @@
 """The record of an analysis, a file next to the results.
 
 The file is ``results/{model}/{revision}/{analysis}.analysis.json``. The numbers of single sentences
-lie next to it in a ``.npz`` file, so that two models can be compared by the same sentences later.
+are next to it in a ``.npz`` file, so that two models can be compared by the same sentences later.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class HardRequest(NamedTuple):
     kinds: tuple[str, ...]
     """The kinds of changes, see ``corpus.negatives.hard_negatives``."""
     most: int
-    """Forms of a sentence, at most; where nothing can be altered there are none."""
+    """Forms of a sentence, at most; if nothing can be altered there are none."""
 
 
 class AlteredSentences:

@@ -58,7 +58,7 @@ class Declaration:
         unit: of its number: tokens, characters, cosine.
         kind: type that the command line reads; by default that of the annotation
             (``ARGUMENT_TYPES``) or of the default value, or else a text.
-        flags: on the command line, where they do not follow from the field's name.
+        flags: on the command line, if they do not follow from the field's name.
         short: one-letter flag.
         envvar: environment variable that the command line takes for a default.
         metavar: what ``--help`` writes for the value.

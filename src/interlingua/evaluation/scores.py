@@ -92,7 +92,7 @@ class TaskResult:
             languages.
         shown: metrics next to the main one in a table of all tasks.
         lower_is_better: metrics that are better low, although the task's main one is better high.
-        mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files
+        mteb: if mteb computed the scores its own ``result`` and ``model_meta``, written to files
             of their own.
     """
 

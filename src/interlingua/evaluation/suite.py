@@ -221,7 +221,7 @@ def _checked(
     # a file of vectors has none for the texts of the probe
     if model.library == PRECOMPUTED:
         return None
-    # only where a task asks for inner products do unequal lengths matter
+    # only if a task asks for inner products do unequal lengths matter
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_sanity(encoder, model, prompt=prompt, dot_tasks=by_dot)
@@ -256,7 +256,7 @@ class _SuiteProgress(Progress):
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
     ) -> None:
-        """Begin the task, or correct its total, which may grow while it runs."""
+        """Start the task, or correct its total, which may grow while it runs."""
         before = sum(self._totals[:-1])
         self._totals[-1] = total or 0
         expected = round(sum(self._totals) * self._tasks / len(self._totals))

@@ -11,7 +11,7 @@ holds them, and everything refers to it:
 - ``onnx/model_quantized.onnx``, the same with products of integers: it rounds the widened matrices
   to int8 rows, which onnxruntime also does only once, when the session starts.
 
-ONNX allows no file outside the graph's folder, so the weights lie there and not next to
+ONNX allows no file outside the graph's folder, so the weights are there and not next to
 ``config.json``.
 """
 

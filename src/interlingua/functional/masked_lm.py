@@ -222,7 +222,7 @@ def _slopes(
     # As in ``_slopes_of``, but each operation in place: by itself it goes through all slopes.
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
-    # less 1 at the target, where it is one of these words
+    # less 1 at the target, if it is one of these words
     slopes.scatter_add_(1, place[:, None], -inside.to(slopes.dtype)[:, None])
     slopes.mul_(upstream[:, None])
     return slopes.to(product.dtype), slopes.sum(dim=0)

@@ -68,7 +68,7 @@ class AnchorConfig(CheckedSettings):
     bank_size: Size = 32_768
     """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""
     bank_steps: Steps = 100
-    """Steps with the same negatives, where there are more than ``bank_size``."""
+    """Steps with the same negatives, if there are more than ``bank_size``."""
     temperature: Temperature = 0.05
     """Divisor of the cosines of the contrasts and of the split softmax."""
     soft_temperature: Temperature = 0.05

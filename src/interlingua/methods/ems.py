@@ -66,7 +66,7 @@ class EMSConfig(CheckedSettings):
     projection_dim: Dim = 128
     """Width of the projections."""
     language_tag: bool = True
-    """Tell the generative head the target language, Eq. (2)-(3); False: "- langs tok"."""
+    """Pass the target language to the generative head, Eq. (2)-(3); False: "- langs tok"."""
     language_dim: Dim = 128
     """Width of a language tag."""
     tag_dropout: Dropout = 0.1
@@ -128,7 +128,7 @@ class EMSInputs(NamedTuple):
     targets: TokenTargets | None
     """Targets [b; a], the translations of the sentences read; None = not predicted."""
     tag_rows: Int64[Tensor, " 2*b"] | None
-    """Rows of the translations' tags, where the head has tags."""
+    """Rows of the translations' tags, if the head has tags."""
     meanings: Meanings | None
     """Meanings of the pairs, if pairs of equal meaning are not contrasted."""
 

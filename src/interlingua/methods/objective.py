@@ -71,7 +71,7 @@ class Objective(nn.Module, ABC):
     no_prefixes: ClassVar[str] = "no term of it is made for prefixes of embeddings"
     """The reason for the user if prefixes are not supported."""
     matryoshka: Matryoshka | None = None
-    """The prefixes, where the run has some; see ``nest``."""
+    """The prefixes, if the run has some; see ``nest``."""
     takes_forms: ClassVar[bool] = False
     """True if it reads sentences by ``as_written``, so that a run can pass it other forms of
     them."""

@@ -1,6 +1,6 @@
 """Which scored pairs are kept: the options that ``mine`` and ``score`` have in common.
 
-The options classes of the verbs inherit them, and the filter is given such a class. This module
+The options classes of the verbs inherit them, and the filter receives such a class. This module
 loads neither numpy nor torch, as ``--help`` imports it.
 """
 

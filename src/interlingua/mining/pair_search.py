@@ -1,6 +1,6 @@
 """How pairs of sentences are found: the options that ``mine`` and ``calibrate`` have in common.
 
-The options classes of the verbs inherit them, and the steps of mining are given such a class. This
+The options classes of the verbs inherit them, and the steps of mining receive such a class. This
 module loads neither numpy nor torch, as ``--help`` imports it.
 """
 

@@ -111,7 +111,7 @@ NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 LEAST_TEXTS = 10
 """Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
 _MIXED = "mixed-"
-"""Beginning of the names of steps with held-out texts."""
+"""Start of the names of steps with held-out texts."""
 _Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
 """The texts and the vectors of both sides, ``x`` and ``y``."""
 FEW = 16
@@ -262,7 +262,7 @@ class Mined(NamedTuple):
         pairs: ``FOUND`` records, mapped, by descending score.
         notes: remarks for the user.
         retrieve_without: retrieves again while the texts of some pairs are hidden from each other,
-            see ``_retrieve_without``; None where documents are matched.
+            see ``_retrieve_without``; None if documents are matched.
     """
 
     x: NumberedTexts
@@ -299,7 +299,7 @@ def mine_files(
         progress: receives the progress of the work.
 
     Returns:
-        The pairs; None where a shard was requested, or vectors of other shards are not there yet.
+        The pairs; None if a shard was requested, or vectors of other shards are not there yet.
 
     Raises:
         ConfigError: the folder holds another run.
@@ -457,7 +457,7 @@ def _mix_in(
 
 
 def _prefix(files: Mapping[str, TextFile]) -> str:
-    """Return the beginning of the names of parts with held-out texts, if there are any."""
+    """Return the start of the names of parts with held-out texts, if there are any."""
     if any(file.held_out for file in files.values()):
         return _MIXED
     return ""

@@ -281,7 +281,7 @@ def judged_key(source: str, target: str) -> tuple[str, str]:
     """Return the key that a pair shares with its row of a sheet.
 
     Spreadsheets change line ends, drop characters that XML has no place for, and hold only the
-    beginning of a very long text.
+    start of a very long text.
     """
     return _text_key(source), _text_key(target)
 

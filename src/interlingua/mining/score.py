@@ -297,7 +297,7 @@ class Stream(NamedTuple):
     Attributes:
         pairs: the stream.
         languages: of its first pair.
-        total: pairs, where they can be counted at once.
+        total: pairs, if they can be counted at once.
         skipped: what the reader leaves out, by reason.
         bad: how to handle unreadable lines.
         path: of the file, or ``-``; None = the pairs are in memory.
@@ -514,7 +514,7 @@ def _first_pair_or_close(
     try:
         return _first_pair(pairs, path, skipped, bad)
     except BaseException as error:
-        # Entries that were left out may have begun a file, which is not to stay.
+        # Entries that were left out may have started a file, which is not to stay.
         bad.__exit__(type(error), error, error.__traceback__)
         raise
 

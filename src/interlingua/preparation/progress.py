@@ -26,7 +26,7 @@ class StageProgress(Progress):
         self._unit = ""
 
     def stage(self, label: str, *, total: int, unit: str) -> None:
-        """Begin a stage.
+        """Start a stage.
 
         Args:
             label: name of the stage.

@@ -23,7 +23,7 @@ from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.sources import ENGLISH
 
 CANDIDATES = 100_000
-"""Pairs that a language pair's set is drawn from, where it has as many; bounds memory."""
+"""Pairs that a language pair's set is drawn from, if it has as many; bounds memory."""
 
 
 class _Candidates(NamedTuple):

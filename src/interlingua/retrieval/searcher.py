@@ -424,7 +424,7 @@ class Ranker:
         hits = query.unique_ranking(mode, top, per_language)
         if per_language is not None and len(hits) < top:
             # Behind the best passages of every language, feedback has nothing to add: the question
-            # alone ranks.
+            # only ranks.
             rest = query.unique_ranking("vector" if mode == "feedback" else mode, top)
             hits = followed(hits, rest, top)
         return Ranking(hits, hit_language_shares(hits, searched))

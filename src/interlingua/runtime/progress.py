@@ -46,7 +46,7 @@ class Progress:
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
     ) -> None:
-        """Begin a piece of work, or correct the total of the current one.
+        """Start a piece of work, or correct the total of the current one.
 
         Args:
             total: how much there is; None = not known.
@@ -231,7 +231,7 @@ class TerminalProgress(_Shown):
             self._bars = _rich_bars(self._console, self._transient)
             self._bars.start()
         self._fill()
-        # Rich formats its columns with these texts, so they must be there from the beginning.
+        # Rich formats its columns with these texts, so they must be there from the start.
         self._bar = self._bars.add_task("", total=None, amount="", left="", note="")
 
     def _fill(self) -> None:

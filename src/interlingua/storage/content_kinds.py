@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 SAVE_AS_TEXT = "save it as plain text (UTF-8), e.g. pandoc -t plain"
 READ_AS_DOCUMENT = "documents, index build, and mine and align with --split read"
-"""Beginning of the remedy for a document that a verb of plain text was given."""
+"""Start of the remedy for a document in a verb for plain text."""
 UNPACK = "unpack it, or give it the ending"
 IN_TEXT = "take the texts out, a sentence a line"
 GIVE_TEXT = "give text"
 MOST_CONTROLS = 0.1
 """Share of control characters from which on a file is binary."""
 LEAST_LINES = 3
-"""Minimum number of lines of source code, unless its beginning identifies it."""
+"""Minimum number of lines of source code, unless its start identifies it."""
 LEAST_KINDS = 2
 """Minimum number of kinds of statements, as a single one may occur in a text."""
 SHARE_OF_CODE = 0.7
@@ -86,7 +86,7 @@ ZIPPED = (
     (b"application/vnd.oasis.opendocument", "an OpenDocument file", SAVE_AS_TEXT),
     (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)", SAVE_AS_TEXT),
 )
-"""Mark of a zip archive near its beginning -> the kind of the file and its remedy."""
+"""Mark of a zip archive near its start -> the kind of the file and its remedy."""
 HTML = ContentKind(
     "HTML", f"{READ_AS_DOCUMENT} .html; else take its text out, e.g. pandoc -t plain"
 )
@@ -148,7 +148,7 @@ MARKUP = (
         ),
     ),
 )
-"""Beginnings of text in a special format."""
+"""Starts of text in a special format."""
 _HEADING = re.compile(rb"^#{1,6} \S[^\n]*\r?\n\s*\r?$", re.MULTILINE)
 """A heading of Markdown with a blank line behind it."""
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -287,7 +287,7 @@ def _binary_kind(head: bytes) -> ContentKind | None:
 
 
 def _is_json_in_a_sentence(text: bytes) -> bool:
-    """Return whether a value of JSON at the beginning is followed by words in its line."""
+    """Return whether a value of JSON at the start is followed by words in its line."""
     decoded = text.decode("utf-8", errors="replace")
     try:
         _, end = json.JSONDecoder().raw_decode(decoded)

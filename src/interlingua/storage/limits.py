@@ -156,7 +156,7 @@ class _LineGuard(_Guard):
         if first < 0:
             self._add(data)
             return
-        # The end of the line that earlier blocks began.
+        # The end of the line that earlier blocks started.
         self._add(data[:first])
         # A line inside of this block can only be too long where the limit is below the block's
         # size.

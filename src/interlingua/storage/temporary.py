@@ -122,7 +122,7 @@ def replace_directory(source: Path, target: Path) -> None:
     """Move a finished folder to ``target``; an older one of that name is removed.
 
     Linux exchanges both names in one step, so that at any moment there is a whole folder of that
-    name. Where the file system can't, the older one steps aside first; if the process is killed in
+    name. If the file system can't, the older one steps aside first; if the process is killed in
     between, ``sweep`` gives it its name back.
     """
     if not target.exists():

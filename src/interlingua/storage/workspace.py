@@ -1,6 +1,6 @@
 """A folder in which an interrupted run resumes: its lock, its record, and its finished steps.
 
-The record holds the settings and the digests of the inputs that the run began with, and of each
+The record holds the settings and the digests of the inputs that the run started with, and of each
 finished step either a small value or the size and SHA-256 of its files. A step's folder is written
 under a temporary name. Its digests are recorded first, then it is renamed. A process that is
 killed in between leaves digests of files that are not there, so the step is done again. A finished
@@ -184,7 +184,7 @@ class Workspace:
         return self.path / name
 
     def finish(self, name: str) -> None:
-        """Record the files of a step that ``begin`` began."""
+        """Record the files of a step that ``start`` started."""
         self._finish(name, {"files": file_digests(self.path / name)})
 
     def _finish(self, name: str, entry: dict[str, Any]) -> None:

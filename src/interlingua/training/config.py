@@ -289,9 +289,9 @@ class RunConfig(CheckedSettings):
     bf16 such as V100; auto = bf16 where the GPU computes in it, else fp16 on such a GPU; on a CPU
     the faster of bf16 and fp32 in a short trial. Of several processes the first one chooses."""
     executor: Literal["auto", "kernel", "torch", "kernel-onednn", "torch-onednn"] = "auto"
-    """Executor between matrix products on a CPU: kernel = compiled passes, where they run and take
+    """Executor between matrix products on a CPU: kernel = compiled passes, if they run and take
     the layer, else torch; torch = its own operations. With -onednn the products of float32 matrices
-    are those of oneDNN, where they are as exact as torch's own. auto = the fastest in a short
+    are those of oneDNN, if they are as exact as torch's own. auto = the fastest in a short
     trial. Of several processes the first one chooses."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
@@ -332,7 +332,7 @@ class RunConfig(CheckedSettings):
             raise ConfigError(
                 "run: stop_at_budget is set, but there is no budget_seconds to stop at; give it"
             )
-        # A run that has begun knows its steps, and needs the budget to stop at: both are given.
+        # A run that has started knows its steps, and needs the budget to stop at: both are set.
         has_begun = (
             self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
         )

@@ -60,7 +60,7 @@ class Start(NamedTuple):
 
     Attributes:
         config: the whole run.
-        checkpoint: the one that it resumes from; none at the beginning.
+        checkpoint: the one that it resumes from; none at the start.
         devices: processes of the run that it resumes.
     """
 
@@ -108,7 +108,7 @@ class RunFolder:
             warn: called with a message on damaged checkpoints.
 
         Returns:
-            the config (that of the run it resumes) and the checkpoint, none at the beginning.
+            the config (that of the run it resumes) and the checkpoint, none at the start.
 
         Raises:
             ConfigError: the folder holds a run with another config, or files that are not a run's.
@@ -149,7 +149,7 @@ class RunFolder:
         return Start(self.continued(config, settled), checkpoint, settled.run.devices)
 
     def refuse_another(self, config: TrainConfig) -> None:
-        """Refuse a config that the run in this folder was not begun with.
+        """Refuse a config that the run in this folder was not started with.
 
         Raises:
             ConfigError: see ``continued``.
@@ -221,7 +221,7 @@ class RunFolder:
             )
 
     def is_run(self) -> bool:
-        """Return whether a run of this package has begun in this folder."""
+        """Return whether a run of this package has started in this folder."""
         # A checkpoint of ours is enough, even where the manifest was lost.
         for path in checkpoints_in(self.checkpoints):
             if holds_record(path / STATE_FILE, CHECKPOINT):

@@ -38,7 +38,7 @@ class SilverConfig(CheckedSettings):
     neighbors: Annotated[int, Between(1, 10_000)] = 10
     """Nearest sentences that each sentence is paired with."""
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
-    """Languages of first and second sentences, where the file does not say."""
+    """Languages of first and second sentences, if the file does not say."""
 
 
 def silver(config: SilverConfig, folder: Path) -> SilverReport:

@@ -32,7 +32,7 @@ class Point(NamedTuple):
 def die_at(owner: type, point: Point) -> None:
     """Make a call of the method end this process.
 
-    At the beginning and at the end that is kill -9. Inside, the system ends the process in the
+    At the start and at the end that is kill -9. Inside, the system ends the process in the
     middle of a write, just as abruptly: at the first one beyond the size that a file may have.
     """
     real: Callable[..., Any] = getattr(owner, point.operation)

@@ -136,7 +136,7 @@ def test_memory_and_connections_by_the_benchmark(folder, tmp_path):
     script = root / "benchmarks" / "serve_soak.py"
     # With the executor onednn memory grows by 100 MiB in 40,000 requests, ever more slowly. It
     # hardly does with small caches (LRU_CACHE_CAPACITY, ONEDNN_PRIMITIVE_CACHE_CAPACITY). So this
-    # test is of the server alone.
+    # test is of the server only.
     env = {**os.environ, "INTERLINGUA_EXECUTOR": "torch", "PYTHONPATH": str(root / "src")}
     sizes = ["--requests", "2000", "--connections", "300", "--growth", "8"]
     command = [sys.executable, str(script), "--model", str(folder), "--text", "texts.txt", *sizes]

@@ -1,4 +1,4 @@
-"""The new linear layer: least squares by hand and by numpy, and what a run with a bank begins
+"""The new linear layer: least squares by hand and by numpy, and what a run with a bank starts
 with."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The package's form of the weights: four bits for vectors of tokens, eight for other matrices.
 
 A stock model directory, which transformers and sentence-transformers read, would be three times as
-large. The weights that the model began with were published in four bits; training left the vectors
-of tokens as they are, so that four bits hold them exactly. Of every other matrix a row is integers
+large. The initial weights of the model were published in four bits; training left the vectors of
+tokens as they are, so that four bits hold them exactly. Of every other matrix a row is integers
 of eight bits with one scale.
 """
 

@@ -47,7 +47,7 @@ class NearDuplicates:
     not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
 
     Args:
-        folder: where the index goes; made where it is missing, its files are written anew.
+        folder: of the index; made if it is missing, its files are written anew.
         threshold: Jaccard index, above 0 and at most 1.
     """
 
@@ -132,7 +132,7 @@ class NearDuplicates:
             leaders = np.maximum.accumulate(leaders)[follows]
             places = np.flatnonzero(follows)
             yield rows[places], rows[leaders]
-            # Then with the previous row, where that is not the first of the key itself.
+            # Then with the previous row, if that is not the first of the key itself.
             is_apart = leaders != places - 1
             yield rows[places[is_apart]], rows[places[is_apart] - 1]
 

@@ -229,7 +229,7 @@ def read_pairs(
         format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
             name when not given.
         source_language: any code or name ``languages.resolve_language`` takes. Taken from the
-            file's content or its name (``news.de-en.tsv``) when not given.
+            file's content or its name (``news.de-en.tsv``) by default.
         target_language: code of the target's language, or None.
         columns: of the source and the target in a table or in JSON, by name or by number from 1.
         sheet: of a workbook, by name or by number from 1; the first by default.
@@ -281,7 +281,7 @@ def read_pairs_as_named(
     Args:
         path: a file, a prefix, or two files with a comma.
         bad: how to handle unreadable lines.
-        format: by its name if it is not given.
+        format: by its name by default.
         languages: codes of source and target, if they are known.
         columns: of the source and the target.
         sheet: of a workbook.
@@ -371,7 +371,7 @@ def _format_by_content(name: str, suffix: str) -> str | None:
     candidate = {".json": "catalog", ".xml": "catalog", ".ts": "qt"}.get(suffix)
     if candidate is None or not Path(name).is_file():
         return None
-    # The class decides, as only it knows the beginnings of its files.
+    # The class decides, as only it knows the starts of its files.
     if cast(Any, registry.resolve_name(registry.FORMATS, candidate)).is_format_of(name):
         return candidate
     return None
@@ -579,7 +579,7 @@ def _joint_type(so_far: type, value: Any) -> type:
 def is_moses_name(path: PathLike) -> bool:
     """Return whether two files of a bitext are there, as Moses has them or subtitles.
 
-    Both files, named with a comma, or those that begin with the name.
+    Both files, named with a comma, or those that start with the name.
     """
     name = os.fspath(path)
     behind = (_languages_behind(name, suffixes) for suffixes in (("",), SUBTITLE_SUFFIXES))

@@ -63,7 +63,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 """Names of a column, the preferred one first."""
 CODE = r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)"
 ENGLISH_FIRST = ("track2.ar-en", "track4b.es-en", "track6.tr-en")
-"""Tracks of STS17 with rows that begin with English, although their names end with it."""
+"""Tracks of STS17 with rows that start with English, although their names end with it."""
 STS_BENCHMARK_COLUMNS = 7
 
 

@@ -164,7 +164,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
         for value in cells:
             cell = write_only_cell(sheet, _in_xlsx(value, path))
             if isinstance(value, str):
-                cell.data_type = "s"  # a text that begins with = is not a formula
+                cell.data_type = "s"  # a text that starts with = is not a formula
                 # Not even after someone has edited the cell.
                 cell.quotePrefix = value.startswith(FORMULA_SIGNS)
             if form is not None:

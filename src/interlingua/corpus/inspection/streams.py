@@ -36,7 +36,7 @@ class StreamCounts:
     """Counts and a sample of a stream.
 
     Attributes:
-        sides: of source and target, or of texts alone.
+        sides: of source and target, or of texts only.
         units: pairs or texts.
         languages: pairs by languages of source and target.
         columns: names of further values of the pairs.

@@ -181,7 +181,7 @@ class OpenAIEncoder(ForeignEncoder):
             f"{self._url} gave no vectors in {self.options.retries + 1} tries ({reason}); check"
             " that it runs and is reachable, or raise openai.timeout_seconds, openai.retries"
         )
-        # The next batches fail at once, where not one has ever been answered.
+        # The next batches fail at once, if not one has ever been answered.
         self._dead = "" if self._answered else failure
         raise TaskError(failure)
 

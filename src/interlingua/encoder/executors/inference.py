@@ -2,7 +2,7 @@
 
 On the CPU the matrices are reordered for oneDNN, which then multiplies them at over twice the speed
 of torch's default product and adds bias, activation and residual on the way. On other devices, and
-where oneDNN can't do the dtype, the same classes use torch's own products. The steps of a layer are
+if oneDNN can't do the dtype, the same classes use torch's own products. The steps of a layer are
 those of ``eager.py``.
 """
 

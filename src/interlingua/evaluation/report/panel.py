@@ -16,7 +16,7 @@ from interlingua.evaluation.significance import paired_bootstrap
 _ANALYSIS = "agnosticism"
 AnalysisFile = Mapping[str, Any]
 """The content of a file of ``interlingua analyse``; ``items``: measure -> one value per sentence,
-where kept."""
+if kept."""
 
 
 def place_analyses(

@@ -150,8 +150,8 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
         raise DataError(
             f"{len(drawn)} held-out pairs are too few for a calibration; give at least {_LEAST}"
         )
-    # Both sides of one half go in; of the rest every other pair gives its source alone, the others
-    # their target alone.
+    # Both sides of one half go in; of the rest every other pair gives only its source, the others
+    # only their target.
     order = np.random.default_rng(seed).permutation(len(drawn))
     half = np.sort(order[: len(order) // 2])
     rest = order[len(order) // 2 :]
@@ -240,7 +240,7 @@ class Learned(NamedTuple):
         fit: the curve.
         known: the pairs that it was fitted to.
         alternatives: curves by resampling.
-        mixture: how the list is made of right and wrong pairs; None where that was not looked at.
+        mixture: how the list is made of right and wrong pairs; None if that was not looked at.
     """
 
     fit: Fit

@@ -225,7 +225,7 @@ class SheetOptions(Options):
     )
 
     def column_choice(self, name: str | None) -> ColumnChoice:
-        """Return a column with its sheet and header row; None if nothing is given.
+        """Return a column with its sheet and header row; None without a name.
 
         Args:
             name: of the column.

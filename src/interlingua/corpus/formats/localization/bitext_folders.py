@@ -115,7 +115,7 @@ def _fixed_part(pattern: str) -> Path:
 
 
 def _format_of(file: Path) -> str | None:
-    """Return the format of a file; None if it is no bitext by its name and beginning."""
+    """Return the format of a file; None if it is no bitext by its name and start."""
     suffix = stem_and_suffix(file)[1]
     if suffix not in (*FORMAT_OF_SUFFIX, ".xml", ".ts") or suffix == ".txt":
         return None

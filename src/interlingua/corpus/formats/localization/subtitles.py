@@ -44,7 +44,7 @@ class Cue(NamedTuple):
 
     @property
     def speeches(self) -> tuple[str, ...]:
-        """The text of each speaker on one line, if lines begin with dashes; else the whole text."""
+        """The text of each speaker on one line, if lines start with dashes; else the whole text."""
         found: list[str] = []
         for line in self.text.split("\n"):
             words = " ".join(_DASH.sub("", line).split())

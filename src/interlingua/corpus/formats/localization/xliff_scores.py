@@ -264,7 +264,7 @@ def _removal(node: _Node, content: bytes) -> _Change:
 
 
 def _indentation(node: _Node, content: bytes) -> bytes:
-    """Return the line break and spaces before an element; nothing if it begins no line."""
+    """Return the line break and spaces before an element; nothing if it starts no line."""
     before = content[: node.start]
     line = before[len(before.rstrip(b" \t\r\n")) :]
     if b"\n" not in line:
