@@ -47,7 +47,7 @@ _MIXED = "P@1 among the lines of all languages, from the row's language to the c
 _MOST_LANGUAGES = 60
 """More do not fit into a heat map that can be read."""
 AROUND = 70
-"""Characters of a text kept on either side of what is marked in it."""
+"""Characters of a text kept on either side of a mark in it."""
 ModelAnalyses = Sequence[Analysis]
 """One analysis of each model."""
 
@@ -88,7 +88,7 @@ def write_analysis_page(
     The names of chosen analyses are appended.
 
     Args:
-        found: the analyses of one model, or of two; of two, only what both have is drawn side by
+        found: the analyses of one model, or of two; of two, only common parts are drawn side by
             side.
         folder: output folder.
         only: the chosen analyses, so that the file does not replace the page of all.

@@ -81,7 +81,7 @@ def evaluate_suite(
         output: gets each result as its task ends, and the vectors of an interrupted suite, which
             then resumes with them.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
-        budget: embed no more texts after this time; it records what was left out.
+        budget: embed no more texts after this time; it records the skipped ones.
         check: test first whether pooling, prompt and scale look right, and warn if not.
         shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score
             nothing.
@@ -285,7 +285,7 @@ def evaluate_within(
     instead.
 
     Args:
-        budget: records what was left out; None for no limit.
+        budget: records the skipped texts; None for no limit.
         task: the task to score.
         encoder: with that budget.
         data: the data's folder.

@@ -135,7 +135,7 @@ def _rounded(name: str, tensor: Tensor) -> Tensor:
     """Return a matrix in float8, anything else unchanged."""
     if not _is_matrix(tensor):
         return tensor
-    # torch would turn what is too large into NaN without a word.
+    # torch would turn too large values into NaN without a warning.
     largest = tensor.abs().max().item()
     if largest > torch.finfo(FLOAT8).max:
         raise ConfigError(

@@ -53,7 +53,7 @@ def linear_cross_entropy(
         weight: the output embeddings.
         bias: one number a word.
         targets: the words to predict; they may still be on the host.
-        tile: words at a time; default: what suits the device.
+        tile: words at a time; default: by device.
         kept_bytes: of h W' to keep for the backward pass, at most.
 
     Returns:

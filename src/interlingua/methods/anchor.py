@@ -51,7 +51,7 @@ class AnchorConfig(CheckedSettings):
     """Folders, hub ids, or ready vectors (``NAME.npy`` next to ``NAME.txt``); default: the encoder
     before training."""
     teacher_prompts: tuple[str, ...] = ()
-    """Text in front of what each teacher reads, in their order; default: none."""
+    """Text in front of each teacher's sentences, in their order; default: none."""
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""
     known_languages: tuple[str, ...] = ()
@@ -259,12 +259,12 @@ class Anchor(Objective):
             terms["side"] = contrast(inner_products(x, s), excluded=excluded)
         if config.from_bank_weight:
             # Eq. (9), teacher to student: an anchor finds its student among all sentences of its
-            # own language, so what a language has in common does not help the student.
+            # own language, so common features of a language do not help the student.
             others = torch.cat([inner_products(target, s), labels], dim=1)
             excluded = torch.cat([same.pairs, same.same_meaning], dim=1)
             terms["from_bank"] = contrast(others, excluded=excluded)
         if config.soft_weight:
-            # Other translations stay in: what the teacher makes of them is what is learned.
+            # Other translations stay in: the student learns the teacher's view of them.
             terms["soft"] = soft_labels(
                 positive,
                 to_bank,

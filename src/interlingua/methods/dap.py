@@ -241,7 +241,7 @@ class DAP(Objective):
         """
         if self.config.reconstruct == 1:
             return targets.input_ids
-        # Only which tokens are chosen is of interest here; what they are replaced by is not used.
+        # Only the choice of tokens is used here, not their replacements.
         chosen = mlm_mask(
             targets, place, ratio=self.config.reconstruct, mask_id=0, vocab_size=1, special_ids=()
         )

@@ -87,7 +87,7 @@ class EMSConfig(CheckedSettings):
     """Source of negatives: a process's own micro-batch as in the paper, or those of all
     processes."""
     exclude_repeats: bool = False
-    """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
+    """Don't count other translations of the positive as negatives (in n-way parallel corpora)."""
 
     def __post_init__(self) -> None:
         if self.generative == self.contrastive == "none":
@@ -256,7 +256,7 @@ class EMS(Objective):
     def masked(
         self, batch: ParallelBatch
     ) -> tuple[TokenBatch, TokenBatch, Int64[Tensor, " 2*b"] | None]:
-        """Return what the encoder reads of both sides, and the hidden tokens to predict, if any.
+        """Return the encoder's input of both sides, and the hidden tokens to predict, if any.
 
         There is one token per row of [a; b].
         """

@@ -46,7 +46,7 @@ class InfoNCEConfig(CheckedSettings):
     negatives: Literal["processes", "micro_batch"] = "processes"
     """Source of negatives: all processes' micro-batches, or a process's own."""
     exclude_repeats: bool = False
-    """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
+    """Don't count other translations of the positive as negatives (in n-way parallel corpora)."""
 
 
 class InfoNCE(Objective):

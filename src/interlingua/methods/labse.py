@@ -35,7 +35,7 @@ class LaBSEConfig(CheckedSettings):
     negatives: Literal["processes", "micro_batch"] = "processes"
     """Source of negatives: all processes' micro-batches as in the paper, or a process's own."""
     exclude_repeats: bool = False
-    """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
+    """Don't count other translations of the positive as negatives (in n-way parallel corpora)."""
 
 
 class LaBSE(Objective):

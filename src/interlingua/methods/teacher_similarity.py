@@ -103,7 +103,7 @@ class TeacherSimilarity(Objective):
         teacher = Encoder.load(config.teacher) if config.teacher else encoder.clone()
         self.teacher = teacher.float()
         self.teacher.requires_grad_(False)
-        # Made for their check: what the teacher can't read is refused at once.
+        # Made for their check: texts that the teacher can't read are refused at once.
         self._readers = [
             ModelTeacher(
                 self.teacher,

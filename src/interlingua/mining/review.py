@@ -299,7 +299,7 @@ class Judgments(NamedTuple):
     Attributes:
         answers: source and target -> whether they are translations.
         places: the same -> where the answer is, in words.
-        notes: lines on what was left out.
+        notes: lines on omitted pairs.
     """
 
     answers: dict[tuple[str, str], bool]

@@ -298,7 +298,7 @@ class Stream(NamedTuple):
         pairs: the stream.
         languages: of its first pair.
         total: pairs, if they can be counted at once.
-        skipped: what the reader leaves out, by reason.
+        skipped: pairs that the reader leaves out, by reason.
         bad: how to handle unreadable lines.
         path: of the file, or ``-``; None = the pairs are in memory.
         read_again: opens the file once more, and notes no bad lines.

@@ -364,7 +364,7 @@ class Ranker:
         Args:
             question: in any language.
             top: maximum number of hits.
-            mode: what is compared.
+            mode: of the comparison.
             languages: codes of the languages to search in; () = all.
             per_language: number of hits of each language that come first.
             where: a condition in SQL.

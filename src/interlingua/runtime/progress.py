@@ -50,7 +50,7 @@ class Progress:
 
         Args:
             total: how much there is; None = not known.
-            unit: what is counted: ``sentences``.
+            unit: of the count: ``sentences``.
             label: what is done; the label of the work at hand corrects its total.
             done: how much is done already.
         """
@@ -109,7 +109,7 @@ class _Within(Progress):
         self._outer.note(text)
 
     def stop(self) -> None:
-        """Count what is left of the part as done."""
+        """Count the rest of the part as done."""
         self._done = self._total = 1.0
         self._give()
 
@@ -447,7 +447,7 @@ class StepsLeft:
         self.meter = TimeLeft(clock)
 
     def expect(self, steps: Mapping[str, Expected]) -> None:
-        """Set what is to come, by the names that are passed later."""
+        """Set the future steps, by the names that are passed later."""
         self.to_come = dict(steps)
 
     def __call__(self, what: str, done: float, total: float) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 WriteLine = Callable[[dict[str, Any]], None]
 LOGGERS = ("uvicorn", "asyncio")
-"""Loggers of the libraries that report what is wrong with a connection or a task."""
+"""Loggers of the libraries that report errors of a connection or a task."""
 
 
 def write_json_line(record: dict[str, Any]) -> None:

@@ -241,7 +241,7 @@ _CODE = (
 
 
 def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind | None:
-    """Return what a file is; None for plain text.
+    """Return the kind of a file; None for plain text.
 
     Args:
         head: its first bytes, unpacked.
@@ -268,7 +268,7 @@ def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind
 
 
 def _binary_kind(head: bytes) -> ContentKind | None:
-    """Return what a file is if it is not text at all."""
+    """Return the kind of a file that is no text."""
     for start, name, remedy in BINARY:
         if head.startswith(start):
             return ContentKind(name, remedy, is_text=False)
@@ -306,7 +306,7 @@ def _whole_lines(head: bytes) -> list[str]:
 
 
 def _kind_of_lines(lines: list[str]) -> ContentKind | None:
-    """Return what text is by the form of its lines; None for plain text."""
+    """Return the kind of a text by the form of its lines; None for plain text."""
     if _is_latex(lines):
         return _LATEX
     if any(re.match(r"\.\. [\w-]+::", line) for line in lines):

@@ -55,7 +55,7 @@ class Journal:
         """Return the finished parts of a journal with a head; none if it was not started.
 
         Args:
-            head: settings that decide what the parts are, as JSON has them.
+            head: settings that determine the parts, as JSON has them.
             remedy: how to use another file, in the imperative.
 
         Raises:

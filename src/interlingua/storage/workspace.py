@@ -130,7 +130,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Admit one shard at a time to the block, and read what the others have finished."""
+        """Admit one shard at a time to the block, and read the finished parts of the others."""
         # A run that is not a shard has the folder to itself.
         if not self._is_shared:
             yield
@@ -403,7 +403,7 @@ def _parts_in(place: Path, parts: Mapping[str, str]) -> list[Path]:
 
 
 def _files_in(place: Path, part: Path, parts: Mapping[str, str]) -> list[Path]:
-    """Return what has the name of a file of a part."""
+    """Return the files with the name of a part's file."""
     pattern = _files_of(part.relative_to(place).as_posix(), parts) or ""
     found = [path for path in part.iterdir() if re.fullmatch(pattern, path.name)]
     return [path for path in found if path.is_symlink() or not path.is_dir()]

@@ -241,7 +241,7 @@ class ScheduleConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunConfig(CheckedSettings):
-    """[run]: output folder, length, device, and what to keep."""
+    """[run]: output folder, length, device, and the files to keep."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {
         "batch_size": "global_batch_size",

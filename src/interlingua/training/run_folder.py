@@ -102,7 +102,7 @@ class RunFolder:
         """Decide the first step.
 
         Args:
-            config: what the user asks for, paths absolute.
+            config: the user's settings, paths absolute.
             resume: "auto" resumes from the newest undamaged checkpoint, "never" starts over, a path
                 resumes from there.
             warn: called with a message on damaged checkpoints.
@@ -287,13 +287,13 @@ class RunFolder:
             write_record(self.manifest, RUN, record)
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
-        # what a killed process left under temporary names
+        # files of a killed process under temporary names
         for folder in (self.path, self.checkpoints):
             if folder.is_dir():
                 sweep(folder)
 
     def _remove_earlier(self) -> None:
-        """Remove only what an earlier run wrote.
+        """Remove only files that an earlier run wrote.
 
         Raises:
             ConfigError: the folder of a model holds other files, which would end up with another

@@ -58,7 +58,7 @@ def train_vocabulary(
         pre_tokenizer: word segmentation before training and, from then on, before encoding.
         seed: of the sample.
         threads: default: all cores.
-        progress: True shows on standard error what is done.
+        progress: True shows it on standard error.
 
     Raises:
         DataError: there is no text, or more characters than ``size`` has room for.

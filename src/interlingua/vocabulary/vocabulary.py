@@ -313,7 +313,7 @@ class Vocabulary:
         It is the same before and after ``save`` and ``load``.
         """
         parts: list[Any] = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
-        # Only if there are any: the digest of other vocabularies stays what it was.
+        # Only if there are any: the digest of other vocabularies does not change.
         if self.text_forms:
             parts.append(self.text_forms)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -366,7 +366,7 @@ class Vocabulary:
         """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
 
         That is as far as such a file can: presentation forms and capitals are undone only by this
-        library. The ids stay what they were.
+        library. The ids do not change.
         """
         steps = normalizers_of(self.text_forms)
         if not steps:

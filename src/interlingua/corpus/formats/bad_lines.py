@@ -93,7 +93,7 @@ class BadLines:
 
         Args:
             error: what is wrong.
-            read: what was read before, as ``"1,200 pairs"``.
+            read: description of the earlier content, as ``"1,200 pairs"``.
             is_empty: whether that is nothing, which stops in any case.
         """
         if not self.skips or is_empty:

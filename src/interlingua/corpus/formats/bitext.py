@@ -200,7 +200,7 @@ class PairFormat(Protocol):
     ) -> Iterator[TextPair]:
         """Stream pairs.
 
-        Counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read.
+        Counts the pairs that it leaves out in ``skipped``, by reason, unreadable ones in ``bad``.
         """
         ...
 
@@ -286,7 +286,7 @@ def read_pairs_as_named(
         columns: of the source and the target.
         sheet: of a workbook.
         header_row: row of a table with the names of the columns.
-        skipped: counts what the reader leaves out.
+        skipped: counts the pairs that the reader leaves out.
     """
     if skipped is None:  # an empty counter of the caller's is one to count in
         skipped = Counter()
@@ -702,7 +702,7 @@ def _renamed(
 def _table_choice(
     name: str, columns: Sequence[str] | None, sheet: str | None, header_row: int | None
 ) -> TableChoice | None:
-    """Return what the user chooses of a table, or None.
+    """Return the user's choice of a table, or None.
 
     Raises:
         ConfigError: a format has no columns, sheets or rows, and one is named.

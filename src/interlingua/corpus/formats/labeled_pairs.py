@@ -379,7 +379,7 @@ def _is_of_split(record: Any, columns: Mapping[str, Any], split: str | None) -> 
 
 
 def _picked(line: int, record: Any, columns: Mapping[str, Any]) -> _Cells:
-    """Return what a row has, which is a list or an object."""
+    """Return the values of a row, which is a list or an object."""
     language = None
     if "language" in columns:
         language = str(record[columns["language"]])

@@ -351,7 +351,7 @@ def named_column(
     Args:
         name: of the column.
         names: of all columns.
-        kind: what an error calls a column.
+        kind: name of a column in errors.
         path: which an error names.
         line: which an error names.
 

@@ -148,7 +148,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
     sheet = workbook.create_sheet("pairs")
     rows = 0
     if form is not None:
-        # Only what precedes the rows in the file; the filter follows them.
+        # Only the part before the rows in the file; the filter follows them.
         sheet.freeze_panes = "A2"
         for number, width in enumerate(form.widths):
             sheet.column_dimensions[_letter(number)].width = width

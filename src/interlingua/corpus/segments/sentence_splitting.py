@@ -311,7 +311,7 @@ def _looks_abbreviated(word: str) -> bool:
 
 @functools.cache
 def _ends_of(code: str) -> re.Pattern[str]:
-    """Return the pattern of marks that may end a sentence, with what closes behind them."""
+    """Return the pattern of marks that may end a sentence, with the closing marks after them."""
     closers = f"[{re.escape(CLOSING)}]"
     # Behind a mark, and before a space, these close too: „so“, **so**, a footnote[1].
     # French puts a space before the closing quote.

@@ -278,7 +278,7 @@ class _ByteLinear:
 
 
 def _finished(y: Tensor, plus: Tensor | None, activation: str | None) -> Tensor:
-    """Apply to a product what follows it: the residual, the activation, or neither."""
+    """Apply the step after a product: the residual, the activation, or neither."""
     if plus is not None:
         return y + plus
     if activation:

@@ -233,7 +233,7 @@ def brief(settings: str) -> str:
 
 
 def stated_model(result: TaskResult) -> dict[str, Any]:
-    """Return what the result records about the model."""
+    """Return the model's properties in the result."""
     model: Any = result.provenance["model"]
     return dict(model)
 

@@ -1,4 +1,4 @@
-"""The language-agnosticism panel of the page: what ``interlingua analyse`` measured.
+"""The language-agnosticism panel of the page: measures of ``interlingua analyse``.
 
 Each measure gets the shape of one of the page's tasks.
 """

@@ -232,7 +232,7 @@ class Anchors(nn.Module):
         *,
         as_written: Callable[[TokenBatch], TokenBatch] = lambda sentences: sentences,
     ) -> AnchoredPairs:
-        """Prepare a batch before it is read: everything but what a teacher computes.
+        """Prepare a batch before it is read: everything except a teacher's computation.
 
         Args:
             batch: the pairs.

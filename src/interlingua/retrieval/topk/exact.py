@@ -317,7 +317,7 @@ def neighbors_of(lists: NeighborLists) -> Neighbors:
 
 
 def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
-    """Refuse what can't be searched.
+    """Refuse arguments that can't be searched.
 
     Raises:
         DataError: a side is empty, or widths differ or are 0.

@@ -115,7 +115,7 @@ class FormsConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataConfig(CheckedSettings):
-    """[data]: what to train on.
+    """[data]: the training data.
 
     A method takes some of these feeds, most of them only the parallel corpus.
     """
@@ -128,7 +128,7 @@ class DataConfig(CheckedSettings):
     """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all
     equal."""
     caps: Caps = field(default_factory=Caps)
-    """Limits to what a language pair gets, e.g. ``caps.max_pairs = 100000``."""
+    """Limits of a language pair's share, e.g. ``caps.max_pairs = 100000``."""
     language_pairs: tuple[str, ...] = ()
     """Only these language pairs of the corpus, sides in either order, e.g. "eng_Latn-kor_Hang";
     default: all."""
@@ -136,7 +136,7 @@ class DataConfig(CheckedSettings):
     """Only this many pairs of each language pair, drawn by run.seed; default: all. ``caps`` limits
     their share only."""
     max_tokens: Annotated[int, Between(1, 2**31)] | None = None
-    """Longer sentences are cut to this many tokens; default: what the encoder can take."""
+    """Longer sentences are cut to this many tokens; default: the encoder's limit."""
     valid_pairs: Annotated[int, Between(0, 2**31)] = 1024
     """Rows of the validation set on which loss and collapse are measured."""
     valid_batch_size: Annotated[int, Between(1, 2**31)] | None = None

@@ -181,7 +181,7 @@ def make_plan(
         source: its data.
         data: specifies the mixture.
         batch_size: rows of a step, over all ranks.
-        max_tokens: what the encoder can take.
+        max_tokens: the encoder's limit.
         seed: decides the order.
 
     Raises:

@@ -86,14 +86,14 @@ class MatchValues(NamedTuple):
 
 
 class ScoredSegment(NamedTuple):
-    """A segment of a unit, see ``xliff.XliffSegment``, and what is written for it."""
+    """A segment of a unit, see ``xliff.XliffSegment``, and its written scores."""
 
     mark: str | None
     values: MatchValues
 
 
 def match_values(score: float | None, measures: Mapping[str, Any]) -> MatchValues:
-    """Return what is written for a pair: a quality in percent, and a note with all values."""
+    """Return the texts to write for a pair: a quality in percent, and a note with all values."""
     # A margin has no upper limit and is no percentage.
     share = measures.get("probability", measures.get("cosine", score))
     quality = None
