@@ -102,7 +102,7 @@ class AlteredSentences:
         forms: list[str] = []
         owners: list[int] = []
         for row, text in enumerate(texts):
-            # A stream for each sentence: its altered form is independent of its batch,
+            # A stream for each sentence: the forms do not depend on the batch,
             # nor on how many processes share the batch.
             draw = random.Random(stream_key(seed, "altered", step, text))
             for altered in self._alterer.forms(text, self._request.most, draw):
