@@ -71,7 +71,7 @@ def test_flores_is_recognized():
         pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
 
     class Positions:
-        """Knows which line it is, and says the language in one coordinate."""
+        """Encoder that knows the line, and puts the language into one coordinate."""
 
         def encode(self, texts, *, language=None):
             lines = np.random.default_rng(0).standard_normal((len(texts), 256))

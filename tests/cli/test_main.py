@@ -66,7 +66,7 @@ def test_every_verb_explains_itself_without_torch(verb):
 
 @pytest.fixture
 def told(run, monkeypatch):
-    """What is on standard error after a verb that calls a function and so ends with 2."""
+    """The content of standard error after a verb that fails with status 2."""
 
     def told(embed):
         verb = types.SimpleNamespace(embed=lambda: embed())

@@ -19,7 +19,7 @@ def built(wanted, folder, names=("tatoeba", "xsim")):
 def test_each_task_is_run_on_the_languages_that_it_has(
     pair_folder, aligned_folder, number_encoder, caplog
 ):
-    """German and Russian have Tatoeba's pairs alone, Italian has lines of FLORES.
+    """Give German and Russian only Tatoeba's pairs, Italian only lines of FLORES.
 
     English is the other side of both.
     """
@@ -55,7 +55,7 @@ def test_a_language_that_nobody_has_is_a_slip(pair_folder, aligned_folder):
 
 
 def test_a_suite_of_which_nothing_is_left_is_no_success(aligned_folder):
-    """Either lacks a language of its own, and one is too few to make a pair of."""
+    """Leave either task without a language, or with one language but no pair."""
     tasks = [FloresP1(languages=["fr", "it"]), FloresP1(languages=["sw", "hi"])]
     with pytest.raises(LanguageAbsentError, match=r"no file .*'fr'"):
         narrowed(tasks, aligned_folder.parent)

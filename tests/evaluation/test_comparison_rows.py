@@ -104,8 +104,7 @@ def test_costs_of_training():
 
 
 def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
-    """What is learned and tried in one language is no zero-shot transfer, and would lift the
-    mean."""
+    """Exclude learning and testing in one language, which is no zero-shot transfer."""
 
     def transfer(name, between):
         pairs = [

@@ -258,12 +258,11 @@ def test_files_of_earlier_versions_are_read(result, tmp_path):
 
 
 class Killed(BaseException):
-    """As SIGKILL: nothing more is done to any file."""
+    """Simulated SIGKILL, after which no file changes."""
 
 
 def test_a_kill_at_any_moment_leaves_scores_with_their_own_items(result, tmp_path, monkeypatch):
-    """Killed before each renaming and removal: either result is there, whole, with its items and
-    examples."""
+    """Kill before each rename and removal. Either result is complete, with its own items."""
     example = Example(
         item=0,
         query="",

@@ -16,7 +16,7 @@ ROWS = {text: row for _, texts in probe() for row, text in enumerate(texts)}
 
 
 class Understands:
-    """Knows what the sentences of the probe mean.
+    """Encoder that knows the meaning of the probe's sentences.
 
     Does better or worse with a prompt, and as a pooling.
     """

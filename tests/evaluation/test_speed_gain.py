@@ -8,7 +8,7 @@ from interlingua.evaluation.speed_gain import Against, Found, against
 
 
 class Numbers:
-    """Embeds the number in a text as a point on a circle.
+    """Encoder that embeds the number in a text as a point on a circle.
 
     ``blind`` numbers all lie at one place.
     """

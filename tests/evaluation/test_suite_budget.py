@@ -39,7 +39,7 @@ def run(encoder, seconds, suite, data, **options):
 def test_what_was_embedded_in_time_is_scored_under_a_name_of_its_own(
     pair_folder, number_encoder, tmp_path
 ):
-    # German and English are 20 texts; the clock stands at 20 when French is to begin
+    # German and English are 20 texts; the clock shows 20 when French is to start
     (result,), budget = run(number_encoder, 15, ["tatoeba"], pair_folder, output=tmp_path / "out")
     assert [subset.name for subset in result.subsets] == ["deu-eng"]
     assert list(result.groups) == ["all_1", "latin_script_1"]
@@ -127,7 +127,7 @@ def test_errors_of_the_data_are_still_told(tmp_path, number_encoder):
 
 
 def test_pairs_of_the_languages_embedded_in_time(aligned_folder, number_encoder):
-    # eight lines a language: English and Hindi are there when Italian is to begin
+    # eight lines a language: English and Hindi are there when Italian is to start
     (result,), budget = run(number_encoder, 9, ["flores_p_at_1"], aligned_folder)
     assert [subset.name for subset in result.subsets] == ["eng_Latn-hin_Deva", "hin_Deva-eng_Latn"]
     left = "eng_Latn-ita_Latn, hin_Deva-ita_Latn"
@@ -167,7 +167,7 @@ def test_ntrex_by_language(directions, scored, tmp_path, number_encoder):
 def test_embedding_a_part_is_all_that_its_score_asks_for(
     kind, tmp_path, number_encoder, monkeypatch
 ):
-    """So that the parts which fit are known without training or mining for each."""
+    """Check that the parts within a budget are known without training or mining."""
     write_topics(tmp_path, ("de", "en"), train=12, dev=4, test=6)
     write_split(
         tmp_path / "bucc", "training", ["s 1", "s 2", "s 3"], ["t 2", "t 1", "t 9"], [(0, 1)]

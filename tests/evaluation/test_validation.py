@@ -72,7 +72,7 @@ def scored_pairs(path, *rows):
 
 
 def test_similarity_by_hand(tmp_path, table_encoder):
-    """Cosines 1, 0.6, 0 and 0.8: people swap the second and the fourth.
+    """Use cosines 1, 0.6, 0 and 0.8; people swap the second and the fourth.
 
     rho = 1 - 6 (1 + 1) / (4 * 15).
     """

@@ -24,8 +24,7 @@ PACKAGE = Package(name="My.App", version="1.2", license="MIT")
 
 
 def make_wheel(path: Path, version: str = "1.2", stated: str = "License-Expression: MIT") -> Path:
-    """A wheel with a compiled catalogue, its source, one that was never compiled, and code that
-    must not come out."""
+    """Write a wheel with a compiled catalogue, its source, an uncompiled one, and code."""
     path.parent.mkdir(parents=True, exist_ok=True)
     work = path.parent / "work"
     write_catalogue(

@@ -17,7 +17,7 @@ VOID = {"meta", "br", "line", "polyline", "link"}
 
 
 class Checker(html.parser.HTMLParser):
-    """Collects text and attributes, and makes sure that tags are closed in order."""
+    """Parser that collects text and attributes, and checks that tags are closed in order."""
 
     def __init__(self):
         super().__init__()

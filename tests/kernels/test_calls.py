@@ -116,7 +116,7 @@ def test_what_it_is_available_for():
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """Functions that do nothing; what they return is the kernel's attribute ``status``."""
+    """Functions without effect that return the kernel's attribute ``status``."""
 
     class Kernel:
         status = 0
@@ -137,7 +137,7 @@ def test_want_of_memory_is_an_error(kernel):
 
 
 def kinds_in_c(name):
-    """What the arguments of a function of training.c point to, behind the type.
+    """Return the types to which the arguments of a function of training.c point.
 
     See ``calls._FUNCTIONS``.
     """
@@ -186,7 +186,7 @@ TAKEN = {
     "observe": [3, 16, *"nwirrr"],
     "slopes_of": [3, 16, *"nwirrnw"],
 }
-"""What each function takes, by the letters of ``TENSORS``."""
+"""Arguments of each function, by the letters of ``TENSORS``."""
 
 
 @pytest.mark.parametrize("name", TAKEN)

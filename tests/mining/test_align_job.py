@@ -59,9 +59,9 @@ def embedded_documents(folder, texts):
 
 
 def test_only_what_is_left_is_done(listed, counted):
-    """The third document is empty.
+    """Leave only the third document, which is empty.
 
-    The next run does it alone, and one with other settings does all.
+    The next run does only it, and one with other settings does all.
     """
     text = (listed / "3.de").read_text()
     (listed / "3.de").write_text("")

@@ -103,8 +103,7 @@ def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
 
 
 def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
-    """Ten sources stand among the targets untranslated too: they are rejected, and their
-    translations found."""
+    """Put ten untranslated sources into the targets. They are rejected, and translations found."""
     sources, targets = (side.path.read_text().splitlines() for side in sides)
     copied = [sources[int(a) - 1] for a, _ in rows_of(tmp_path / "gold.tsv")[:10]]
     write_lines(sides[1].path, [*targets, *copied])
@@ -134,7 +133,7 @@ def test_gold_of_other_texts(tmp_path, sides):
 
 
 def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
-    """Texts in two parts, vectors of one side in two.
+    """Use texts in two parts, and vectors of one side in two.
 
     Pairs and report are sent when they are whole.
     """

@@ -34,7 +34,7 @@ def test_the_draw_is_the_seeds():
 
 
 def test_answers_by_hand(tmp_path):
-    """Texts 0 and 1 are the corpora's.
+    """Use texts 0 and 1 of the corpora, and probes: whole, a source, a target, a repeated text.
 
     Probe 0 is whole, 1 a source alone, 2 a target alone, 3 is a text of the source, too, and so no
     probe.

@@ -34,7 +34,7 @@ def noisy(tmp_path):
 
 
 def learned(folder, name="c.json", *, bitext="noisy", config=None, **options):
-    """The report of learning from a bitext."""
+    """Return the report of learning from a bitext."""
     stream = open_stream(str(folder / f"{bitext}.de-en.tsv"))
     config = config or ScoreConfig()
     return learn_scores(stream, encode, config, output=folder / name, model="m", **options)
@@ -71,7 +71,7 @@ def test_from_held_out_translations(noisy, tmp_path):
 
 
 class Recorder:
-    """Keeps what it is given to score, and scores nothing."""
+    """Scorer that records its inputs, and scores nothing."""
 
     def __init__(self):
         self.seen = []

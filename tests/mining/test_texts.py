@@ -16,7 +16,7 @@ SEVERAL = ["", "a", "b", "c d", "C d!", "..", "!!", *(f"e{n}" for n in range(9))
 
 
 def oracle(lines, equal, keep_blank):
-    """Texts and the text of each line, one by one."""
+    """Return texts and the text of each line, one by one."""
     keys, found, of_line = {}, [], []
     for number, text in enumerate(lines):
         if not text and not keep_blank:

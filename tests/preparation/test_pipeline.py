@@ -84,7 +84,7 @@ def test_a_slip_in_the_last_source_or_the_vocabulary_costs_no_work(tmp_path, cor
 
 
 def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, corpus):
-    """Every second pair is wrong and scores 0.2.
+    """Make every second pair wrong, with a score of 0.2.
 
     None of them is held out, validated or trained on.
     """
@@ -187,7 +187,7 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     for path in mine:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
-    # What an earlier corpus had and this one has not would be taken for a part of it.
+    # Files of an earlier corpus that this one lacks would be taken for a part of it.
     (config.output / "backbone").mkdir()
     (config.output / "backbone" / "model.safetensors").write_text("x")
     (config.output / "heldout" / "xxx-eng.tsv").write_text("x")

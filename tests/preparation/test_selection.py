@@ -21,7 +21,7 @@ from tests.preparation.conftest import config_for, sentences, shard_of, write_ts
 
 
 def selected(tmp_path, config):
-    """The rows of each fate as a list of (source, target), and what decontamination found."""
+    """Return the rows of each outcome as (source, target), and the findings of decontamination."""
     folder = tmp_path / "work"
     folder.mkdir(parents=True, exist_ok=True)
     shards, _ = ingest(config, folder, StageProgress(), BadLines())
@@ -62,7 +62,7 @@ def scored(tmp_path, count=40):
 
 @pytest.mark.parametrize("weight", [1.0, 0.5])
 def test_max_pairs_keeps_the_best_scored(tmp_path, weight):
-    """Of a random half the five best, which the draw knows nothing of."""
+    """Find the five best of a random half, which the draw does not know."""
     path, score_of = scored(tmp_path)
     source = SourceConfig(paths=(path,), weight=weight, max_pairs=5, max_pairs_by="score")
     rows, _ = selected(tmp_path, config_for(tmp_path, tmp_path, sources=(source,), **no_split()))
@@ -87,7 +87,7 @@ def test_equal_scores_are_drawn_by_the_seed(tmp_path):
 
 
 def two_sources(tmp_path, first, **second):
-    """German with 30 pairs in the second source, 12 of which are in the first one too.
+    """Write German with 30 pairs in the second source, 12 of them also in the first.
 
     French in the second only.
     """
@@ -107,7 +107,7 @@ def two_sources(tmp_path, first, **second):
     ("human", "floor", "german", "french"), [(12, 20, 20, 20), (30, 20, 30, 20), (1, 99, 30, 30)]
 )
 def test_fill_to_adds_only_what_is_lacking(tmp_path, human, floor, german, french):
-    """A floor, never a cap of the first source.
+    """Check a floor, which is never a cap of the first source.
 
     Duplicates of the first source don't count twice.
     """
@@ -255,7 +255,7 @@ def test_weights_hold_over_the_shards_of_a_source_together(tmp_path, corpus, mon
 
 
 def test_long_pairs_are_dropped_before_limits_count(tmp_path, word_vocabulary):
-    """Every second pair has a side of 12 words, of which the source's limit may take none."""
+    """Make a side of every second pair 12 words long. The source's limit may take none."""
     word_vocabulary.save(tmp_path / "vocabulary")
     rows = sentences(20)
     long = {english for english, _, _ in rows[::2]}

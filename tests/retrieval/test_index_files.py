@@ -1,4 +1,4 @@
-"""What an index calls its files, and what is found in them before anything is embedded."""
+"""Names of an index's files, and errors that are found in them before embedding."""
 
 from __future__ import annotations
 

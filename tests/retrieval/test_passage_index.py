@@ -24,7 +24,7 @@ SETTINGS = IndexSettings(model="somewhere", digest="d1", dim=WIDTH, passage_prom
 
 
 def embed(passages):
-    """A vector of length 1 that depends on the text alone."""
+    """Return a unit vector that depends only on the text."""
     seeds = [list(passage.text.encode()) for passage in passages]
     rows = [np.random.default_rng(seed).standard_normal(WIDTH) for seed in seeds]
     return unit_rows(np.array(rows))
@@ -343,7 +343,7 @@ def test_a_second_writer_is_refused(index):
 
 
 def damage(index, column, value):
-    """Changes a stored value behind the checksum's back."""
+    """Change a stored value without the checksum."""
     index._table.update(where="id = 'p1'", values={column: value})
 
 

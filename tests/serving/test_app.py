@@ -1,4 +1,4 @@
-"""What every route has in common: errors in the shape of its protocol, the page, the document."""
+"""Common behavior of all routes: errors in the shape of the protocol, the page, the document."""
 
 from __future__ import annotations
 

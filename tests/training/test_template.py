@@ -25,7 +25,7 @@ def written(tmp_path, text):
 
 
 def is_toml(line):
-    """Meanings have lines such as ``auto = cuda where there is one`` too."""
+    """Return whether a line is TOML. Descriptions have lines such as ``auto = cuda`` too."""
     try:
         return bool(tomllib.loads(line))
     except tomllib.TOMLDecodeError:

@@ -261,7 +261,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
 
     Args:
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
-            links, then optionally TAB that of the gold ones; blank lines and those that begin with
+            links, then optionally TAB that of the gold ones; blank lines and those that start with
             ``#`` are left out.
         folder: where links go; without a named file to the source's name and ``.align``.
 
@@ -399,7 +399,7 @@ class AlignReport:
     blank: Counter[str] = field(default_factory=Counter)
     """Blank lines of the sources and of the targets, which are not sentences."""
     failed: list[str] = field(default_factory=list)
-    """Why documents were left out."""
+    """Reasons for which documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
     encoded: EncodeReport = field(default_factory=EncodeReport)
     links: list[Link] = field(default_factory=list)
@@ -443,7 +443,7 @@ class AlignReport:
 
 
 class Aligner:
-    """Aligns documents with one encoder.
+    """Alignment of documents with one encoder.
 
     Args:
         encode: see ``Encode``.
@@ -630,7 +630,7 @@ class Aligner:
 
         Args:
             links: of the documents.
-            gold: those that are right, where they are known.
+            gold: those that are right, if they are known.
             source: sentences.
             target: sentences.
             name: of the documents in a warning.
@@ -752,7 +752,7 @@ def align_sentences(
 ) -> Alignment:
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
-    Single sentences are aligned first. Where a link one to one is in doubt, the blocks of two
+    Single sentences are aligned first. If a link one to one is in doubt, the blocks of two
     sentences are embedded and all is aligned again, then those of three, and so on. If headings are
     known of both documents and both have some, they are linked with headings only.
 
@@ -922,7 +922,7 @@ def align_documents(
 class AlignJournal:
     """Finished documents of a list, one line each after that of the settings.
 
-    A journal of other settings is begun anew.
+    A journal of other settings is started anew.
 
     Args:
         path: of the journal, which goes when all documents are done.

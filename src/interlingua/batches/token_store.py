@@ -381,7 +381,7 @@ class TokenStore:
         ends = np.cumsum(lengths)
         shifts = np.repeat(starts - (ends - lengths), lengths)
         index = shifts + np.arange(len(shifts))
-        # The last tokens of a cut sentence give way to its closing ones; where nothing was cut,
+        # The last tokens of a cut sentence give way to its closing ones; if nothing was cut,
         # they are those already.
         for back in range(1, 1 + closing):
             index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)

@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if is_first_on_machine():
             _tell(str(error))
         sys.exit(USERS_ERROR)
-    except KeyboardInterrupt:  # before the command began
+    except KeyboardInterrupt:  # before the command started
         _tell("stopped")
         sys.exit(USERS_ERROR)
     except BrokenPipeError:

@@ -1,6 +1,6 @@
 """The encoder: text in, one vector per sentence out.
 
-It is what every method trains and every tool uses.
+Every method trains it, and every tool uses it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Encoder(nn.Module):
 
     @property
     def pooling(self) -> PoolingMode:
-        """How token states become a sentence vector."""
+        """The pooling of token states to a sentence vector."""
         return self.settings.pooling
 
     @property
@@ -195,7 +195,7 @@ class Encoder(nn.Module):
         if self.gradcache_sentences is None:
             states = self._states(batch, word_embeddings)
         else:
-            # The rows are what GradCache takes gradients of, so they are looked up beforehand.
+            # GradCache takes gradients of the rows, so they are looked up beforehand.
             if word_embeddings is None:
                 word_embeddings = self._looked_up(batch)
             states = in_parts(self._states, batch, word_embeddings, self.gradcache_sentences)

@@ -194,7 +194,7 @@ class CachedEncoder:
         titles: Sequence[str] | None = None,
     ) -> Int64[ndarray, " n"]:
         """Embed the texts that have no vector yet, and return the row of each text in the file."""
-        # an encoder with one tower reads a title as the beginning of its passage
+        # an encoder with one tower reads a title as the start of its passage
         if titles is not None and not self.two_towers:
             texts = [
                 with_title(text, title, None) for text, title in zip(texts, titles, strict=True)

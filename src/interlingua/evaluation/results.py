@@ -38,7 +38,7 @@ TABLE_SUFFIX = ".jsonl"
 """Suffix of tables of results."""
 ANALYSIS_KEY = "analysis"
 """Key that an analysis has and a result has not."""
-OWN = "interlingua"  # the key of what mteb's layout has no place for
+OWN = "interlingua"  # the key of values for which mteb's layout has no place
 _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision",
     "settings", "changed", "groups", "provenance", "members", "notes", "tables", "shown",
@@ -59,7 +59,7 @@ _LATER_FIELDS: dict[str, Any] = {
 NOT_OF_THE_KIND = (ValueError, KeyError, TypeError, AttributeError, StopIteration)
 """Errors of reading JSON that is not a result or an analysis."""
 Write = Callable[[Path], None]
-"""Makes a file of that name, whole."""
+"""Function that makes a file of that name, complete."""
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:
@@ -460,7 +460,7 @@ def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
     Args:
         path: of the result.
         sidecar: the usual name of the file.
-        digests: what the result names; empty in results of earlier versions, which have the file
+        digests: those of the result; empty in results of earlier versions, which have the file
             under its usual name.
 
     Raises:

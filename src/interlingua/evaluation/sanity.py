@@ -43,7 +43,7 @@ SAME = 1e-6
 """Vectors are the same if their largest difference in any place is at most this fraction of the
 largest number."""
 MOST_CUT = 0.05
-"""Share of cut texts above which scores measure only the beginnings of texts."""
+"""Share of cut texts above which scores measure only the starts of texts."""
 ProbeVectors = list[Float32[ndarray, "n d"]]
 """The vectors of each column of the probe."""
 

@@ -81,7 +81,7 @@ def evaluate_suite(
         output: gets each result as its task ends, and the vectors of an interrupted suite, which
             then resumes with them.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
-        budget: embed no more texts after this time; it records what was left out.
+        budget: embed no more texts after this time; it records the skipped ones.
         check: test first whether pooling, prompt and scale look right, and warn if not.
         shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score
             nothing.
@@ -225,7 +225,7 @@ def _checked(
     # a file of vectors has none for the texts of the probe
     if model.library == PRECOMPUTED:
         return None
-    # only where a task asks for inner products do unequal lengths matter
+    # only if a task asks for inner products do unequal lengths matter
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_sanity(encoder, model, prompt=prompt, dot_tasks=by_dot)
@@ -263,7 +263,7 @@ class _SuiteProgress(Progress):
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
     ) -> None:
-        """Begin the task, or correct its total, which may grow while it runs."""
+        """Start the task, or correct its total, which may grow while it runs."""
         before = sum(self._totals[:-1])
         self._totals[-1] = total or 0
         expected = round(sum(self._totals) * self._tasks / len(self._totals))
@@ -292,7 +292,7 @@ def evaluate_within(
     instead.
 
     Args:
-        budget: records what was left out; None for no limit.
+        budget: records the skipped texts; None for no limit.
         task: the task to score.
         encoder: with that budget.
         data: the data's folder.

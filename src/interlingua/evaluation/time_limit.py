@@ -11,7 +11,7 @@ from interlingua.errors import ConfigError
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
-class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is not an error
+class BudgetUsed(Exception):  # noqa: N818 - the end of a task here is not an error
     """Texts remain to be embedded, but the time limit has passed."""
 
 
@@ -25,7 +25,7 @@ class Budget:
         clock: returns the time, in seconds.
 
     Attributes:
-        left_out: task -> what of it was left out.
+        left_out: task -> its skipped parts.
     """
 
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:

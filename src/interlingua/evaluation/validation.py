@@ -46,7 +46,7 @@ def validation_evaluator(
     languages: Sequence[str] | None = None,
     prompt: str | None = None,
 ) -> Evaluator:
-    """Read a prepared corpus's ``valid_text`` once and return what the training loop calls.
+    """Read a prepared corpus's ``valid_text`` once and return the training loop's evaluation.
 
     Args:
         folder: ``<a>-<b>.tsv`` files.
@@ -105,7 +105,7 @@ def validation_evaluator(
 def similarity_evaluator(
     paths: Sequence[Path], *, languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
 ) -> Evaluator:
-    """Read similarity sets once and return what the training loop calls.
+    """Read similarity sets once and return the training loop's evaluation.
 
     Args:
         paths: files of pairs with scores (``interlingua.corpus.formats.labeled_pairs``); of files

@@ -53,7 +53,7 @@ def linear_cross_entropy(
         weight: the output embeddings.
         bias: one number a word.
         targets: the words to predict; they may still be on the host.
-        tile: words at a time; default: what suits the device.
+        tile: words at a time; default: by device.
         kept_bytes: of h W' to keep for the backward pass, at most.
 
     Returns:
@@ -222,7 +222,7 @@ def _slopes(
     # As in ``_slopes_of``, but each operation in place: by itself it goes through all slopes.
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
-    # less 1 at the target, where it is one of these words
+    # less 1 at the target, if it is one of these words
     slopes.scatter_add_(1, place[:, None], -inside.to(slopes.dtype)[:, None])
     slopes.mul_(upstream[:, None])
     return slopes.to(product.dtype), slopes.sum(dim=0)

@@ -73,7 +73,7 @@ class Settings:
     output: Path
     """Folder for everything that is made."""
     budget_seconds: float
-    """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
+    """Wall time of the whole job; training gets the rest of collecting, preparing and measuring."""
     steps: int | None = None
     """Training steps; default: as many as fit into the budget."""
     catalogues: tuple[Path, ...] = ()

@@ -40,7 +40,7 @@ def show_sources(
 
 
 def show_corpus(console: Console, manifest: Manifest) -> None:
-    """Show what preparing kept, and the number of pairs that each rule dropped."""
+    """Show the prepared pairs, and the number that each rule dropped."""
     heldout = sum(pair.heldout for pair in manifest.language_pairs)
     console.print(
         f"{manifest.train:,} training pairs in {len(manifest.languages) - 1} languages;"

@@ -23,7 +23,7 @@ from torch import Tensor
 from interlingua.kernels import KERNELS_VARIABLE, library, variant
 
 _TYPES = {torch.float32: 0, torch.bfloat16: 1}
-"""Of activations; as in training.c."""
+"""Codes of activations, as in training.c."""
 _FUNCTIONS = {
     "residual_norm": "..aaf.ff.aaf",
     "residual_norm_back": "..aaf.faafff",

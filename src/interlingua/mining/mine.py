@@ -70,7 +70,7 @@ class MinedPair(NamedTuple):
 
 
 class MinedPairs(RowList[MinedPair]):
-    """The pairs of a run, best first; none where they were written to a file.
+    """The pairs of a run, best first; none if they were written to a file.
 
     Args:
         pairs: those that are kept.
@@ -269,7 +269,7 @@ def calibration_for(
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     """Return the remaining work after a shard."""
-    # A shard has a folder of neighbors once all vectors were there; before, it embedded alone.
+    # A shard has a folder of neighbors once all vectors were there; before, it only embedded.
     searched = folder.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
     if any(searched):
         return (

@@ -1,6 +1,6 @@
 """Which scored pairs are kept: the options that ``mine`` and ``score`` have in common.
 
-The options classes of the verbs inherit them, and the filter is given such a class. This module
+The options classes of the verbs inherit them, and the filter receives such a class. This module
 loads neither numpy nor torch, as ``--help`` imports it.
 """
 
@@ -19,7 +19,7 @@ from interlingua.storage.files import PathLike
 
 @dataclass(frozen=True)
 class PairCut(Options):
-    """Which pairs are kept; without any option, all."""
+    """Options that select the pairs to keep; without any, all."""
 
     threshold: float | None = option(
         None, "Least score, in the margin's unit.", group=FILTERING, unit="that of the margin"

@@ -1,6 +1,6 @@
 """How pairs of sentences are found: the options that ``mine`` and ``calibrate`` have in common.
 
-The options classes of the verbs inherit them, and the steps of mining are given such a class. This
+The options classes of the verbs inherit them, and the steps of mining receive such a class. This
 module loads neither numpy nor torch, as ``--help`` imports it.
 """
 
@@ -44,7 +44,7 @@ def parse_size(text: str | int) -> int:
 
 @dataclass(frozen=True)
 class PairSearch(Options):
-    """How pairs are found."""
+    """Options of the search for pairs."""
 
     documents: str | None = option(
         None,
@@ -100,7 +100,7 @@ class PairSearch(Options):
 
     @property
     def document_match(self) -> DocumentMatch | None:
-        """How documents are matched, if only texts of matched documents are compared."""
+        """The matching of documents, if only texts of matched documents are compared."""
         if not self.documents:
             return None
         from interlingua.mining.documents import DocumentMatch
@@ -114,7 +114,7 @@ class PairSearch(Options):
 
     @property
     def approximation(self) -> Approximate | None:
-        """How to search approximately; None = exactly, as by every verb but ``mine``."""
+        """The approximate search; None = exact, as by every verb but ``mine``."""
         return None
 
     @property

@@ -104,14 +104,14 @@ from interlingua.storage.workspace import Workspace
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
-"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
-within documents; on one core of a server. They are little compared with the model's."""
+"""Seconds to choose a candidate, to check and write a pair, and to compare a text within documents,
+on one core of a server. The model takes much more time."""
 NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
 """Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
 _MIXED = "mixed-"
-"""Beginning of the names of steps with held-out texts."""
+"""Start of the names of steps with held-out texts."""
 _Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
 """The texts and the vectors of both sides, ``x`` and ``y``."""
 FEW = 16
@@ -262,7 +262,7 @@ class Mined(NamedTuple):
         pairs: ``FOUND`` records, mapped, by descending score.
         notes: remarks for the user.
         retrieve_without: retrieves again while the texts of some pairs are hidden from each other,
-            see ``_retrieve_without``; None where documents are matched.
+            see ``_retrieve_without``; None if documents are matched.
     """
 
     x: NumberedTexts
@@ -299,7 +299,7 @@ def mine_files(
         progress: receives the progress of the work.
 
     Returns:
-        The pairs; None where a shard was requested, or vectors of other shards are not there yet.
+        The pairs; None if a shard was requested, or vectors of other shards are not there yet.
 
     Raises:
         ConfigError: the folder holds another run.
@@ -457,7 +457,7 @@ def _mix_in(
 
 
 def _prefix(files: Mapping[str, TextFile]) -> str:
-    """Return the beginning of the names of parts with held-out texts, if there are any."""
+    """Return the start of the names of parts with held-out texts, if there are any."""
     if any(file.held_out for file in files.values()):
         return _MIXED
     return ""

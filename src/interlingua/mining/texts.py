@@ -53,7 +53,7 @@ ZEROS = 65_536
 
 
 class StringsWriter:
-    """Writes strings to ``NAME.text`` and their end offsets to ``NAME.ends``, replacing both files.
+    """Writer of strings to ``NAME.text`` and end offsets to ``NAME.ends``. Old files are replaced.
 
     Args:
         folder: which is there.
@@ -173,7 +173,7 @@ class Line(NamedTuple):
     Attributes:
         text: empty where the line is blank.
         name: its name.
-        document: that it is part of; None where the layout has no documents. It may be empty: of
+        document: that it is part of; None if the layout has no documents. It may be empty: of
             a document that is named by its language nothing is left without the language.
     """
 
@@ -315,7 +315,7 @@ class NumberedTexts:
         texts: each once.
         names: of all lines, in their order.
         text_of_line: the number of each line's text, -1 where the line is blank.
-        starts: where the lines of each text begin in ``lines``; one more for the end.
+        starts: where the lines of each text start in ``lines``; one more for the end.
         lines: numbers, from 0, of the lines of all texts, one text behind the other.
         documents: key of the document of each line; empty where there are none.
     """
@@ -541,7 +541,7 @@ def _number_texts(
     starts = zeros_of("starts", texts + 1)
     for chunk in _grouped(number):
         starts[chunk.texts + 1] += chunk.counts
-    # In chunks, as cumsum would take the memory of all; each begins with the sum so far, the last
+    # In chunks, as cumsum would take the memory of all; each starts with the sum so far, the last
     # entry of the one before.
     for start in range(0, texts, _CHUNK):
         part = starts[start : start + _CHUNK + 1]

@@ -109,7 +109,7 @@ def ingest(
     """Read and clean all sources.
 
     Args:
-        config: what to read and how to clean.
+        config: sources and cleaning.
         folder: where to write the shards.
         progress: shows the progress.
         bad: how to handle unreadable lines.

@@ -59,7 +59,7 @@ def prepare_corpus(
     ``rejected_lines.tsv`` if lines were skipped.
 
     Args:
-        config: what to read, what to keep, where to put it.
+        config: sources, limits and output folder.
         overwrite: replace the folder if a prepared corpus is in it.
         progress: True shows bars on standard error, or a line a minute if that is no terminal.
 

@@ -2,7 +2,7 @@
 
 The rules come in the order of ``select``, and a row that one has dropped is none to the next: so
 that a limit of pairs counts only pairs that nothing else would take away. Held-out pairs are drawn
-last, from what may be trained on.
+last, from the pairs for training.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def check_index_files(
     documents: bool = False,
     columns: PassageColumns = USUAL_COLUMNS,
 ) -> None:
-    """Read all files and refuse what can't go into one index.
+    """Read all files and refuse those that can't be in one index.
 
     So a fault in the last file is found before the first passage is embedded. Memory: about 100
     bytes for each passage.

@@ -24,7 +24,7 @@ from interlingua.retrieval.passage_index import IndexSettings
 
 
 class IndexedModel:
-    """Embeds passages and questions in the same way, so that their vectors can be compared.
+    """Model that embeds passages and questions to comparable vectors.
 
     Args:
         encoder: the model.

@@ -136,7 +136,7 @@ class Index:
         texts: texts, or a table in memory with the column text and maybe id, title and language;
             its other columns are metadata of the hits. Without ids these are the numbers of the
             rows, from 0.
-        language: of passages that name none, in any code, where the model needs it.
+        language: of passages that name none, in any code, if the model needs it.
         text_column: column of the texts; text, contents or sentence by default.
         title_column: column of the titles; title by default.
         id_column: column of the ids; id, _id or docid by default.
@@ -204,7 +204,7 @@ class Index:
             languages: search in these only: names with commas, or a list.
             per_language: number of passages of each language that come first; the other best ones
                 follow.
-            language: of the question, where the model needs it.
+            language: of the question, if the model needs it.
 
         Returns:
             A ranking, best hits first; of several questions a list with one for each.

@@ -132,7 +132,7 @@ class Added:
     """Passages with an id that was there with another text, title, language or metadata."""
     unchanged: int
     deleted: int = 0
-    """They belonged to one of the indexed files, and are not in it any more."""
+    """Number of passages of the indexed files that are no longer in them."""
 
 
 def read_index_settings(folder: PathLike) -> IndexSettings:

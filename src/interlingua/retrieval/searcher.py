@@ -364,7 +364,7 @@ class Ranker:
         Args:
             question: in any language.
             top: maximum number of hits.
-            mode: what is compared.
+            mode: of the comparison.
             languages: codes of the languages to search in; () = all.
             per_language: number of hits of each language that come first.
             where: a condition in SQL.
@@ -427,7 +427,7 @@ class Ranker:
         hits = query.unique_ranking(mode, top, per_language)
         if per_language is not None and len(hits) < top:
             # Behind the best passages of every language, feedback has nothing to add: the question
-            # alone ranks.
+            # only ranks.
             rest = query.unique_ranking("vector" if mode == "feedback" else mode, top)
             hits = followed(hits, rest, top)
         return Ranking(hits, hit_language_shares(hits, searched))

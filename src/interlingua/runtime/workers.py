@@ -1,7 +1,7 @@
 """Workers: tasks run here one after the other, in processes, or on the machines of a Ray cluster.
 
-Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is
-written by the one that began. If its process or machine dies, a task is done again somewhere else.
+Texts and vectors travel with the tasks, so machines need no disk in common, and the results are
+written by the one that started. If its process or machine dies, another one repeats the task.
 """
 
 from __future__ import annotations

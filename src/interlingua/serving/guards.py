@@ -252,7 +252,7 @@ def _request_id(headers: dict[str, str]) -> str:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receiver for the application: the whole body first, then what follows it."""
+    """Return a receiver for the application: the whole body first, then later messages."""
     is_sent = False
 
     async def receive_again() -> Message:

@@ -256,7 +256,7 @@ def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:
     """Keep NaN and infinity, which JSON cannot represent, out of replies.
 
     Args:
-        numbers: what was computed for a request.
+        numbers: results for a request.
 
     Raises:
         RequestError: one is not finite.

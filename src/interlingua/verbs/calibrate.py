@@ -67,7 +67,7 @@ class CalibrateOptions(TwoTextsOptions):
 
 
 def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> LearnedCalibration:
-    """Learn what a mining score is worth: the probability that a pair is a translation.
+    """Calibrate a mining score: learn the probability that a pair is a translation.
 
     Args:
         options: of the verb.

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 Array = Any
 """An array of numpy, or an object with ``__array__``."""
 OF_MODELS = ("prompt", "backend", "settings", "dtype", "device", "column")
-"""Options that are read only where texts are embedded."""
+"""Options that are read only if texts are embedded."""
 OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
-"""Options that are read only where a map is estimated."""
+"""Options that are read only if a map is estimated."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 
     @property
     def of_estimate(self) -> DebiasOptions:
-        """How the map is estimated."""
+        """The options of the map's estimate."""
         from interlingua.analysis.debiasing.debias import DebiasOptions
 
         return filled(
@@ -219,7 +219,7 @@ def run_debias(
             language_map=options.map,
             **how,
         )
-    # Here --set is for the backend alone, so that nothing may be left over.
+    # Here --set is only for the backend, so that nothing may be left over.
     own, others = backend_settings(options.settings or (), options.backend)
     if others:
         raise ConfigError(

@@ -125,7 +125,7 @@ class ExportOptions(Options):
         group=MODEL,
         metavar="FORMS",
     )
-    # The check of what was written.
+    # The check of the written files.
     verify: bool = option(True, "Compare the vectors with those of all that runs it.")
     verify_texts: Sequence[PathLike] | None = option(
         None,

@@ -108,7 +108,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
 
     @property
     def approximation(self) -> Approximate | None:
-        """How to search approximately; None = exactly."""
+        """The approximate search; None = exact."""
         if not self.approximate:
             return None
         from interlingua.retrieval.topk.approximate import Approximate

@@ -221,7 +221,7 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
     if data.corpus is not None:
         folder = data.corpus / "valid_text"
         if folder.is_dir() and pair_files(folder):
-            # With the prompt that the stored training texts begin with.
+            # With the prompt that the stored training texts start with.
             evaluators.append(validation_evaluator(folder, prompt=prompt_of(data.corpus)))
     paths = data.similarity
     languages = ("eng_Latn", "eng_Latn")

@@ -131,7 +131,7 @@ def test_wrong_inputs_are_refused(index):
 
 @pytest.mark.parametrize("name", list(others.ARRAYS))
 def test_a_hostile_array_is_one_line(index, name):
-    """Their headers are parsed as Python, which raises errors of a dozen kinds."""
+    """Damage array headers. NumPy parses them as Python, which raises many kinds of errors."""
     debias_index(index / "index.npy", index / "map", labels=index / "labels.txt")
     (index / name).write_bytes(others.ARRAYS[name]())
     with pytest.raises(DataError, match=name):

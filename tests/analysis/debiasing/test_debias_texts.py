@@ -17,7 +17,7 @@ def write(folder, **files):
 
 
 def groups_of(found):
-    """Languages and texts by group, smallest first."""
+    """Return languages and texts by group, smallest first."""
     named = list(zip(found.languages, found.texts, strict=True))
     return sorted(
         [named[row] for row in np.flatnonzero(found.groups == group)]

@@ -1,4 +1,4 @@
-"""Interrupted training commands, which tell how to resume."""
+"""Interrupted training commands, which print how to resume."""
 
 from __future__ import annotations
 

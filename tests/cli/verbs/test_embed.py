@@ -153,7 +153,7 @@ def test_a_device_is_no_place_for_vectors(refused, model, text, tmp_path):
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_vectors_that_are_not_finite_are_not_written(refused, model, text, tmp_path, bad):
-    """One word's vector is broken, so are the lines that hold it; the first one is named."""
+    """Damage one word's vector, and so the lines with the word. The first one is reported."""
     encoder = Encoder.load(model)
     word = encoder.vocabulary.encode(["en4"])[0][0]
     with torch.no_grad():

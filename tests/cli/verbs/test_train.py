@@ -196,7 +196,7 @@ def test_what_next_after_a_cross_encoder_and_after_a_retriever(done, prepared, t
 
 
 def cut_to_step(run, step):
-    """Leaves what a run leaves that is killed behind the checkpoint of a step."""
+    """Leave the files of a run that was killed after the checkpoint of a step."""
     for folder in checkpoints_in(run / "checkpoints"):
         if folder.name != f"step-{step:08d}":
             shutil.rmtree(folder)

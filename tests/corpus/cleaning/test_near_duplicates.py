@@ -17,8 +17,7 @@ def add(index, texts):
 
 
 def corpus(count, seed=0):
-    """Sentences of which about half are an earlier one with a few letters, words or marks
-    changed."""
+    """Return sentences of which half are earlier ones with some letters, words or marks changed."""
     rng = np.random.default_rng(seed)
     texts = [""]
     for _ in range(count - 1):
@@ -41,7 +40,7 @@ def shingles(text, size):
 
 
 def brute_force(texts, size):
-    """The largest Jaccard index of each text with any earlier one."""
+    """Compute the largest Jaccard index of each text with any earlier one."""
     sets = [shingles(text, size) for text in texts]
     return np.array(
         [

@@ -183,7 +183,7 @@ def test_mrtydi_as_topics_qrels_and_collection(tmp_path, topics, qrels, collecti
 
 
 def topics_in(folder, *, qrels=QRELS, docs=DOCS, topics=TOPICS):
-    """The three files in their layout, without the one that is None."""
+    """Write the three files in their layout, except those that are None."""
     if qrels is not None:
         write(folder / "qrels.train.txt", qrels)
     if docs is not None:

@@ -69,7 +69,7 @@ def test_a_function_that_cant_be_had(function_module, spec, message):
 
 
 def zero_for_numbers(texts):
-    """The lengths of texts, and zeros for numbers."""
+    """Encode texts as their lengths, and numbers as zeros."""
     return np.array([[not text.isdecimal(), len(text) * text.isalpha()] for text in texts], float)
 
 

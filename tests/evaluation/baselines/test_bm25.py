@@ -23,7 +23,7 @@ def passages(count=30, *, seed=0):
 
 
 def naive_scores(query, texts, k1, b):
-    """Robertson's sum over the query's words, with Lucene's idf."""
+    """Compute Robertson's sum over the query's words, with Lucene's idf."""
     documents = [text.split() for text in texts]
     mean_length = sum(map(len, documents)) / len(documents)
     scores = []

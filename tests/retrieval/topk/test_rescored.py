@@ -1,5 +1,4 @@
-"""Search among codes: what they stand for is searched exactly, and what is found is ranked
-exactly."""
+"""Search among codes: the decoded vectors are searched exactly, and results are ranked exactly."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def test_with_all_candidates_rescored_the_search_is_exact(precision):
 
 
 def test_rescoring_ranks_what_was_found_by_the_vectors():
-    """Both have the query's signs, so bits take the first; the second is nearer."""
+    """Use vectors with the query's signs: bits take the first, but the second is nearer."""
     query = np.array([[1.0, 0.1]], np.float32)
     vectors = np.array([[0.1, 1.0], [1.0, 0.1], [-1.0, -1.0]], np.float32)
     codes = CodedVectors.of(vectors, "binary")

@@ -34,7 +34,7 @@ PASSAGES = [
 
 @pytest.fixture
 def copied(searcher, tmp_path):
-    """An index of its own for each test."""
+    """A separate index for each test."""
     folder = shutil.copytree(searcher.index.folder, tmp_path / "index")
     return Searcher(PassageIndex(folder), searcher.model)
 

@@ -51,7 +51,7 @@ def test_whole_numbers_may_have_a_point(start):
 
 
 def direct(called, post):
-    """Routes in front of an application that notes what reaches it."""
+    """Build routes in front of an application that records its requests."""
 
     async def app(scope, receive, send):
         called.append(scope["path"])
@@ -201,7 +201,7 @@ ANY_JSON = st.recursive(
 
 
 def parts(content):
-    """The number of values, in which an empty list or object counts twice, and that of fields."""
+    """Count the values, in which an empty list or object counts twice, and the fields."""
     if not isinstance(content, dict | list):
         return 1, 0
     inner = list(content.values()) if isinstance(content, dict) else content

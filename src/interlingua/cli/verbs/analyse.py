@@ -13,7 +13,7 @@ from interlingua.verbs.analyse import AnalyseOptions, analyses_of, write_models_
 
 @make_command(AnalyseOptions, quiet="Only the tables.")
 def analyse(options: AnalyseOptions, quiet: bool) -> None:
-    """Say why an encoder is as good as it is: tables, JSON files and one page."""
+    """Explain the quality of an encoder by tables, JSON files and one page."""
     from rich.console import Console
 
     from interlingua.analysis import record, tables

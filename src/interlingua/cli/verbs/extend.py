@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @make_command(ExtendSettings, quiet="No progress; the tables alone.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
-    """Teach a model another language, and print what it gained and what the others lost."""
+    """Teach a model another language, and print its gain and the losses of the others."""
     result = run_extend(options, progress=not quiet)
     for line in extension_table(result):
         print(line)

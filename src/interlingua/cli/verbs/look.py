@@ -11,7 +11,7 @@ from interlingua.verbs.look import LookOptions, run_look
 
 @make_command(LookOptions, json="Write JSON, a line for each file.")
 def look(options: LookOptions, quiet: bool, as_json: bool) -> None:
-    """Report what is in files: format, languages, counts, faults, and what to do next."""
+    """Report on files: format, languages, counts, faults, and the next step."""
     with make_progress(quiet) as progress:
         found = run_look(options, progress)
     if as_json:

@@ -66,7 +66,7 @@ def hash_texts(texts: Sequence[str], threshold: float) -> list[HashedTexts]:
 
 
 class NearDuplicates:
-    """Finds texts that nearly repeat an earlier one.
+    """Search for texts that nearly repeat an earlier one.
 
     Two texts do if the Jaccard index of their character shingles is at least ``threshold``. Texts
     come in by `append`, in as many parts as they need; case, punctuation and white space do not
@@ -77,7 +77,7 @@ class NearDuplicates:
     not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
 
     Args:
-        folder: where the index goes; made where it is missing, its files are written anew.
+        folder: of the index; made if it is missing, its files are written anew.
         threshold: Jaccard index, above 0 and at most 1.
     """
 
@@ -161,7 +161,7 @@ class NearDuplicates:
             leaders = np.maximum.accumulate(leaders)[follows]
             places = np.flatnonzero(follows)
             yield rows[places], rows[leaders]
-            # Then with the previous row, where that is not the first of the key itself.
+            # Then with the previous row, if that is not the first of the key itself.
             is_apart = leaders != places - 1
             yield rows[places[is_apart]], rows[places[is_apart] - 1]
 

@@ -1,6 +1,6 @@
 """A layer in training by the kernel ``training``: one pass between two matrix products.
 
-The same layer as in ``layer.py``, with the same random numbers and the same gradients. Where torch
+The same layer as in ``layer.py``, with the same random numbers and the same gradients. If torch
 takes a dozen operations, each of which reads and writes all activations, is one pass here, in
 float32 whatever the activations' type. The matrix products stay torch's. Each of the three passes
 (attention, activation, residual sum with norm) is an autograd function: its forward pass saves what
@@ -297,7 +297,7 @@ class _Attention(torch.autograd.Function):
                 f"attention: expected gradients of {len(qkv)} tokens, found shape"
                 f" {tuple(upstream.shape)}"
             )
-        # Saved tensors may come back at another address, where a hook has moved them.
+        # Saved tensors may come back at another address, if a hook has moved them.
         if random is not None:
             ctx.sentences.dropout.random = random.data_ptr()
         sums = _floats(qkv, len(parts), len(bias))

@@ -60,7 +60,7 @@ class RetrievalSet(NamedTuple):
     Attributes:
         queries: id -> question.
         qrels: id -> passage id -> relevance, above 0 for those to be found.
-        passages: yields every passage, from the beginning on each call.
+        passages: yields every passage, from the start on each call.
         count_lines: counts the passages without parsing them; None if they have to be
             read.
         development: the same data's questions of another split, to tune on.

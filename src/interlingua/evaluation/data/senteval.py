@@ -32,7 +32,7 @@ _TREC_FILES = {"train": "train_5500.label", "test": "TREC_10.label"}
 _TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _PLAIN_LINE = re.compile(r"(\d+)(?:[\t ](.*))?")
 _NO_TEXT = "."
-"""Stands for an empty text, as in SentEval's examples; CR has one."""
+"""Placeholder for an empty text, as in SentEval's examples; CR has one."""
 
 
 class Examples(NamedTuple):

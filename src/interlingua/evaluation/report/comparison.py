@@ -1,7 +1,7 @@
 """Many results next to each other: means over seeds, tests against a baseline, training costs.
 
 A row is a group of languages, a language pair or a task. Each cell is the mean over the seeds of
-its column. Where a baseline is named and items were kept, each difference from it is tested by
+its column. If a baseline is named and items were kept, each difference from it is tested by
 paired bootstrap. Columns that can't be compared with the first one are marked or refused.
 """
 

@@ -2,7 +2,7 @@
 
 A column holds the results of one model, or of the seeds of one training configuration. A section
 holds, for each column, the results on one task with one choice of its settings, so that its numbers
-can be compared. Where data, protocol versions or settings differ all the same,
+can be compared. If data, protocol versions or settings differ all the same,
 ``column_differences`` finds the columns that can't be compared.
 """
 
@@ -135,7 +135,7 @@ def _name(column: Column, is_ambiguous: bool) -> str:
         parts.append(f"({', '.join(column.overrides)})")
     if column.seeds > 1:
         parts.append(f"({column.seeds} seeds)")
-    # a label may be empty, where a pattern cuts all of it away
+    # a label may be empty, if a pattern cuts all of it away
     return " ".join(filter(None, parts))
 
 
@@ -233,7 +233,7 @@ def brief(settings: str) -> str:
 
 
 def stated_model(result: TaskResult) -> dict[str, Any]:
-    """Return what the result records about the model."""
+    """Return the model's properties in the result."""
     model: Any = result.provenance["model"]
     return dict(model)
 
@@ -396,9 +396,9 @@ def _shared(names: list[str]) -> str:
     if len(set(names)) == 1:
         return names[0]
     start = _common_start(names)
-    # the end of what follows the beginning, or in short names both might share letters
+    # the end of what follows the start, or in short names both might share letters
     end = _common_start([name[len(start) :][::-1] for name in names])[::-1]
-    # "-s", "-seed" and digits at the end of the beginning belong to the seed: s11 and s12 share s1
+    # "-s", "-seed" and digits at the end of the start belong to the seed: s11 and s12 share s1
     start = re.sub(r"[-_.](seed|s)?[-_.]?\d*$", "", start)
     return f"{start}{end}".strip("-_. ") or names[0]
 

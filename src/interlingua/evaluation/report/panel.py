@@ -1,4 +1,4 @@
-"""The language-agnosticism panel of the page: what ``interlingua analyse`` measured.
+"""The language-agnosticism panel of the page: measures of ``interlingua analyse``.
 
 Each measure gets the shape of one of the page's tasks.
 """
@@ -16,7 +16,7 @@ from interlingua.evaluation.significance import paired_bootstrap
 _ANALYSIS = "agnosticism"
 AnalysisFile = Mapping[str, Any]
 """The content of a file of ``interlingua analyse``; ``items``: measure -> one value per sentence,
-where kept."""
+if kept."""
 
 
 def place_analyses(

@@ -145,7 +145,7 @@ def cut_texts(results: Sequence[TaskResult]) -> str | None:
     cuts = []
     for result in results:
         made: Any = result.provenance
-        # 0, or None where the encoder does not report it
+        # 0, or None if the encoder does not report it
         if made["truncated_texts"]:
             cuts.append(f"{made['truncated_texts']:,} of {made['texts']:,} texts of {result.task}")
     if not cuts:

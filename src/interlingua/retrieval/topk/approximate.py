@@ -369,7 +369,7 @@ def _search(
 
 
 class CodedIndex:
-    """Compares with all vectors of a side, which are kept in bits or bytes.
+    """Index of all vectors of a side, stored as bits or bytes.
 
     Args:
         vectors: in memory or mapped.

@@ -142,7 +142,7 @@ def _search(
     columns = balanced_block_size(len(y), columns)
     frame = make_frame(x, y, rows, columns)
     scanner = make_scanner(frame, device=device, pairs=len(x) * len(y))
-    # Every block of y meets every block of x: where there are several of these, and memory for all
+    # Every block of y meets every block of x: if there are several of these, and memory for all
     # of y, its blocks are made ready once.
     keep = len(x) > rows and prepared_bytes(*y.shape) <= kept_bytes(device)
     kept: dict[int, Any] = {}
@@ -319,7 +319,7 @@ def neighbors_of(lists: NeighborLists) -> Neighbors:
 
 
 def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
-    """Refuse what can't be searched.
+    """Refuse arguments that can't be searched.
 
     Raises:
         DataError: a side is empty, or widths differ or are 0.

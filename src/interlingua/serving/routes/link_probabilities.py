@@ -2,7 +2,7 @@
 
 The linked texts are scored as ``interlingua score`` scores pairs, and the score's calibration gives
 the probability that both texts are translations. A calibration holds for one language pair, one
-model with its prompt and data type, and one way of scoring. Where a request has none that fits, its
+model with its prompt and data type, and one way of scoring. If a request has none that fits, its
 links have no probability, and the reply says why.
 """
 
@@ -52,7 +52,7 @@ class LinkProbabilities:
     prior: float | None = None
     """Share of right pairs that is expected before the scores are known."""
     reason: str | None = None
-    """Why there are no probabilities."""
+    """The reason for missing probabilities."""
 
 
 class LinkCalibrations:

@@ -94,7 +94,7 @@ def _without_tag(name: str | None) -> str | None:
 
 
 def _model(name: str) -> dict[str, Any]:
-    """Return the model as Ollama lists one; what it does not have is empty."""
+    """Return the model as Ollama lists one; missing properties are empty."""
     return {
         "name": f"{name}{TAG}",
         "model": f"{name}{TAG}",

@@ -22,7 +22,7 @@ from interlingua.runtime.processes import LibraryContext, end_with_parent
 from interlingua.runtime.progress import SILENT, Progress
 
 EvaluateFunction = Callable[[Any, Progress], object]
-"""Evaluates as options say; a function of a module, which the processes import."""
+"""Function of a module that evaluates by options. The processes import it."""
 _SECONDS = 0.5
 """Between two looks at how far the first part is."""
 

@@ -28,7 +28,7 @@ _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
     *("learn", "labels", "parallel", "rejected", "review", "review_rows"),
 )
-"""Options that do not change what is written, and those of one bitext."""
+"""Options that do not change the output, and those of one bitext."""
 _Options = Any
 """Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
 

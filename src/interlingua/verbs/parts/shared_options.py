@@ -179,7 +179,7 @@ class DtypeOptions(Options):
 
 @dataclass(frozen=True)
 class LineOptions(Options):
-    """How long a line may be."""
+    """Options that limit the length of a line."""
 
     max_line: Annotated[int, AtLeast(1)] = option(
         MAX_LINE_CHARACTERS, "Characters that a line may have.", unit="characters"
@@ -225,7 +225,7 @@ class SheetOptions(Options):
     )
 
     def column_choice(self, name: str | None) -> ColumnChoice:
-        """Return a column with its sheet and header row; None if nothing is given.
+        """Return a column with its sheet and header row; None without a name.
 
         Args:
             name: of the column.

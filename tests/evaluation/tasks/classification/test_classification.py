@@ -1,4 +1,4 @@
-"""What the classification tasks share.
+"""Common behavior of the classification tasks.
 
 Their protocols are in test_zero_shot.py and test_few_shot.py.
 """
@@ -19,7 +19,7 @@ from tests.progress_records import Recorded
 
 
 class Plain(Topics):
-    """What a suite is given."""
+    """Topics with the arguments of a suite."""
 
     dim = 8
 

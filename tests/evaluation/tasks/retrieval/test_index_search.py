@@ -99,7 +99,7 @@ def test_the_pool_and_a_filter_leave_other_passages_out(index, tmp_path):
 
 
 def test_own_pool_judges_passages_of_the_questions_language_alone(index, tmp_path, monkeypatch):
-    """The right passages of a German question are ranked 2 of 2, of an English one 1 and 2 of 2."""
+    """Rank a German question's right passages 2 of 2, an English one's 1 and 2 of 2."""
     ranked = {"deu_Latn": ["d", "a"], "eng_Latn": ["c", "b"]}
 
     def rank(self, text, vector, *, languages, **options):

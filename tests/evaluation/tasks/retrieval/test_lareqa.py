@@ -22,7 +22,7 @@ OTHERS = "recall_at_20_other_languages"
 
 
 def write_set(folder, code, sentences, questions):
-    """A file in XQuAD-R's form: one paragraph.
+    """Write a file in XQuAD-R's form: one paragraph.
 
     Questions as (id, text, number of the sentence that answers).
     """
@@ -48,7 +48,7 @@ def write_set(folder, code, sentences, questions):
 
 @pytest.fixture
 def folder(tmp_path):
-    """English sentences at 0, 10 and 50 degrees, German at 30, 12 and 80.
+    """English sentences at 0, 10 and 50 degrees, German ones at 30, 12 and 80.
 
     The first of each answers question q.
     """
@@ -106,8 +106,7 @@ def test_language_shares_of_the_first_20_worked_by_hand(tmp_path):
 
 
 def test_ir_measures_computes_the_same_map(tmp_path):
-    """Over the whole ranking, with many equal scores: inner products of small whole numbers are
-    exact."""
+    """Compare over the whole ranking, with many equal scores of exact integer products."""
     ir_measures = pytest.importorskip("ir_measures")
     rng = np.random.default_rng(0)
     folder = tmp_path / "xquad_r"

@@ -1,4 +1,4 @@
-"""What all retrieval tasks share, on sets small enough to rank by hand."""
+"""Common behavior of all retrieval tasks, on sets small enough to rank by hand."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_a_stopped_run_goes_on_from_its_one_file(goldp, tmp_path, monkeypatch):
 
 
 def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):
-    """Vectors, BM25 and ids of all passages; what is bounded is at its bound in both runs."""
+    """Measure vectors, BM25 and ids of all passages. Bounded parts are full in both runs."""
     monkeypatch.setattr(key_index, "WAITING", 512)
     monkeypatch.setattr(postings, "BLOCK_PASSAGES", 512)
     monkeypatch.setattr(
@@ -331,7 +331,7 @@ def test_wrong_passages_of_a_set_with_one_pool(tmp_path):
 
 
 class Wide:
-    """Directions in the plane of the first two of many dimensions, which bits tell apart badly."""
+    """Directions in the plane of the first two of many dimensions. Bits hardly separate them."""
 
     def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
         degrees = np.radians([float(text.split()[1]) for text in texts])

@@ -132,7 +132,7 @@ def test_no_passages_is_one_line(tmp_path, number_encoder):
 
 
 def test_averages_with_and_without_parallel_text_are_the_papers():
-    """Tables 5 and 10 of Hu et al. 2022: two groups, which are Mr. TyDi's languages together."""
+    """Check tables 5 and 10 of Hu et al. 2022: two groups, together Mr. TyDi's languages."""
     scores = {"ar": 1.0, "ko": 3.0, "ru": 5.0, "th": 9.0}
     subsets = [
         SubsetScores(name=code, languages=(full_code(code),), pairs=1, scores={"mrr_at_100": score})

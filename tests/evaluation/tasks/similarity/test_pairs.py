@@ -41,7 +41,7 @@ def test_a_case_worked_by_hand(tmp_path):
 
 
 def test_mteb_gives_the_same_number():
-    """On vectors of some width, through mteb's own metric."""
+    """Compare on vectors of some width with mteb's own metric."""
     pytest.importorskip("mteb")
     from mteb.abstasks.pair_classification import AbsTaskPairClassification
     from sklearn.metrics.pairwise import paired_cosine_distances

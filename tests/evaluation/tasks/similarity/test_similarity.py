@@ -1,4 +1,4 @@
-"""What the similarity tasks share; their data sets are in test_sts.py."""
+"""Common behavior of the similarity tasks; their data sets are in test_sts.py."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_pair_that_is_not_there_is_not_all_of_its_first_language(sts17):
 
 
 def test_translated_rows_are_resampled_together(tmp_path):
-    """Three languages that say the same are as sure as one.
+    """Check that three languages of equal content are as certain as one.
 
     Drawn each on its own they would seem surer.
     """

@@ -15,7 +15,7 @@ PROTOCOLS = [BuccMargin, BuccBestF1, BuccMTEB]
 
 
 def write_split(folder, stem, sources, targets, gold, code="zh"):
-    """Texts and rows of gold pairs as files."""
+    """Write texts and rows of gold pairs as files."""
     folder.mkdir(parents=True, exist_ok=True)
     for language, texts in ((code, sources), ("en", targets)):
         lines = (f"{language}-{row:09}\t{text}\n" for row, text in enumerate(texts, 1))
@@ -28,7 +28,7 @@ def write_split(folder, stem, sources, targets, gold, code="zh"):
 class Made:
     """Two texts with 40 translations among 90 and 120 sentences.
 
-    Some sentences stand there twice.
+    Some sentences occur twice.
     """
 
     def __init__(self, seed, noise=0.5):
@@ -62,8 +62,8 @@ class Made:
 
 
 def score_all(x, y, k=4):
-    """Margins of each row of x with its k nearest of y, the whole matrix sorted."""
-    # Rounded from float64, so that sentences that stand there twice have equal scores on every
+    """Compute margins of each row of x with its k nearest of y from the sorted matrix."""
+    # Rounded from float64, so that sentences that occur twice have equal scores on every
     # processor.
     cosines = (x.astype(np.float64) @ y.T.astype(np.float64)).astype(np.float32)
     near_x, near_y = (
@@ -81,7 +81,7 @@ def score_all(x, y, k=4):
 
 
 def matched(x, y):
-    """(score, i, j) by `max` retrieval, as both scripts have it."""
+    """Return (score, i, j) by `max` retrieval, like both scripts."""
     (forward, to_y), (backward, to_x) = score_all(x, y), score_all(y, x)
     both = [(forward[i].max(), i, to_y[i][forward[i].argmax()]) for i in range(len(x))]
     both += [(backward[j].max(), to_x[j][backward[j].argmax()], j) for j in range(len(y))]
@@ -95,7 +95,7 @@ def matched(x, y):
 
 
 def best_walk(found, right, gold):
-    """(F1, precision, recall, threshold) at the best place of the list."""
+    """Return (F1, precision, recall, threshold) at the best place of the list."""
     best, correct = (0.0, 0.0, 0.0, 0.0), 0
     for place, (score, *pair) in enumerate(found):
         correct += right(*pair)
@@ -108,9 +108,9 @@ def best_walk(found, right, gold):
 
 
 def laser_candidates(made):
-    """LASER: unify the texts, mine, look the ids of texts up.
+    """Mine like LASER: unify the texts, mine, look up the ids of texts.
 
-    Those that stand there twice have none.
+    Repeated texts have none.
     """
     unique = [list(dict.fromkeys(texts)) for texts in (made.sources, made.targets)]
     ids = []

@@ -89,7 +89,7 @@ def test_the_papers_pairs_on_flores():
     public_data("flores200_devtest")
 
     class Positions:
-        """Knows the answer, but for Yoruba, where it knows nothing."""
+        """Encoder that knows the answer, except for Yoruba."""
 
         def encode(self, texts, *, language=None):
             seed = 1 if language == "yor_Latn" else 0

@@ -30,13 +30,13 @@ def by_name(result):
 
 
 def degrees(*languages):
-    """Unit vectors in the plane from angles, a row per language."""
+    """Return unit vectors in the plane from angles, a row per language."""
     angles = np.radians(languages)
     return np.stack([np.cos(angles), np.sin(angles)], axis=2).astype(np.float32)
 
 
 def test_two_languages_worked_by_hand(tmp_path):
-    """German at 0 and 60 degrees, English at 20 and 90."""
+    """Put German at 0 and 60 degrees, English at 20 and 90."""
     lines = {"deu_Latn": ["eins", "zwei"], "eng_Latn": ["one", "two"]}
     folder = write_lines(tmp_path / "own", lines)
     result = MixedPool().evaluate(Fixed(degrees([0, 60], [20, 90]), lines), folder)

@@ -62,8 +62,7 @@ def test_xsim_protocol(folder, number_encoder):
 
 
 def test_f1_by_hand(folder, number_encoder):
-    """All eight French vectors are that of 3: retrieved for it are 8 times 3, so its F1 is 2 * 1 /
-    (8 + 1)."""
+    """Make all eight French vectors that of 3: it is right once of 8, so F1 is 2 / (8 + 1)."""
     result = NtrexF1(languages=["fra_Latn", "deu"]).evaluate(number_encoder, folder)
     scores = {subset.name: dict(subset.scores) for subset in result.subsets}
     assert scores["fra_Latn-eng_Latn"] == {"f1": pytest.approx(2 / 9 / 8), "accuracy": 0.125}

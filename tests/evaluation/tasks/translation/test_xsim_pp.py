@@ -17,7 +17,7 @@ from tests.evaluation.files import DATA, public_data, write_rows
 
 
 def lay(folder, languages, altered, *, target="eng_Latn"):
-    """FLORES' layout and LASER's next to it; altered: text -> (original, kind)."""
+    """Write FLORES' layout and LASER's next to it; altered: text -> (original, kind)."""
     folder.mkdir(parents=True)
     for code, lines in languages.items():
         write_rows(folder / f"{code}.devtest", lines)
@@ -30,7 +30,7 @@ def lay(folder, languages, altered, *, target="eng_Latn"):
 
 
 def naive(x, y, k):
-    """What each query retrieves by ratio margin, by double loops.
+    """Retrieve for each query by ratio margin with double loops.
 
     Candidates without end of the translations.
     """
@@ -45,8 +45,7 @@ def naive(x, y, k):
 
 
 def test_by_hand(tmp_path, table_encoder):
-    """k = 1. x0 is nearest to its altered form, x1 to that of another sentence, x2 to the right
-    one, x3 to y2."""
+    """Use k = 1: x0 is nearest to its altered form, x1 to another's, x2 to its own, x3 to y2."""
     folder = lay(
         tmp_path / "devtest",
         {"eng_Latn": ["y0", "y1", "y2", "y3"], "deu_Latn": ["x0", "x1", "x2", "x3"]},
@@ -187,7 +186,7 @@ def test_generated_negatives_and_the_files_they_fill(sentences, number_encoder, 
     task = XSimPPGenerated(kinds=("number", "antonym", "negation"), into=into)
     result = task.evaluate(number_encoder, sentences)
     scores = result.subsets[0].scores
-    # the encoder sees numbers alone: an antonym is the sentence itself, which stands first
+    # the encoder sees only numbers: an antonym equals the sentence itself, which is first
     assert scores["xsim_pp_generated"] == scores["errors_antonym"] == 0
     assert list(scores)[3:] == [
         f"errors_{kind}" for kind in ("number", "antonym", "negation", "misaligned")

@@ -48,7 +48,7 @@ class IndexSearch(LanguageTask):
             of passages in that language that are in the index, and questions that have no relevant
             one among them are left out.
         where: a condition in SQL; only passages that fulfill it are searched.
-        per_language: number of passages of each language at the beginning of a ranking; 0 = plain.
+        per_language: number of passages of each language at the start of a ranking; 0 = plain.
         exact: compare with all vectors, even if the index is approximate.
         split: the file of ``qrels/`` to use.
         runs: a folder for TREC run files, one per language and mode.

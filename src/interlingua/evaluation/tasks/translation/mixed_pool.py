@@ -175,7 +175,7 @@ def _examples(
 def _example(
     pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, number: int, line: int
 ) -> Example:
-    """Return what was nearest instead of a translation that was not found."""
+    """Return the nearest sentence in place of a translation that was not found."""
     codes = texts.languages
     expected = _missed_language(pool.found_among_all[number, line], number, codes)
     # nearest_other numbers the sentences through all languages: language * lines + line

@@ -114,7 +114,7 @@ class XSimPPGenerated(MarginSearch):
     Attributes:
         target: the language to retrieve and alter; by default English of aligned files, the second
             one of pairs.
-        kinds: what to alter; all of ``number``, ``entity``, ``negation``, ``antonym``,
+        kinds: of alterations; all of ``number``, ``entity``, ``negation``, ``antonym``,
             ``word_order`` by default.
         per_sentence: altered forms of a sentence per kind, at most.
         seed: of all draws.
