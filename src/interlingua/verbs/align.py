@@ -84,43 +84,46 @@ class AlignOptions(ModelOptions, ColumnOptions, AlignmentOptions, SplitOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
-        "A document: a sentence per line, a table (.csv, .xlsx), or any document with --split.",
+        "A document: one sentence per line, a table (.csv, .xlsx), or any document with --split.",
         None,
         kind=Path,
         reads="text",
     )
     target: PathLike | Sequence[str] | None = argument(
-        "Its translation, in the same formats.", None, kind=Path, reads="text"
+        "The translation of the document, in the same formats.", None, kind=Path, reads="text"
     )
     # In place of the two documents.
     documents: PathLike | None = option(
         None,
-        "Many documents: source TAB target [TAB links [TAB gold]] in every line.",
+        "File with a pair of documents per line: source TAB target [TAB output for links [TAB"
+        " right links]].",
         group=INPUT,
         kind=Path,
         flags=("--list",),
         reads="document list",
     )
     output: PathLike | None = output_option(
-        "File for the links, standard output by default; a folder with --list."
+        "File for the links, by default standard output; with --list a folder."
     )
     texts: PathLike | None = option(
         None,
-        "Linked sentences as bitext, score = 1 - cost: .tsv, .csv, .xlsx, .jsonl, .tmx or the"
-        " prefix of two files.",
+        "File for the linked sentences as bitext, with score = 1 - cost: .tsv, .csv, .xlsx,"
+        " .jsonl, .tmx or the prefix of two Moses files.",
         group=OUTPUT,
         kind=Path,
     )
     gold: PathLike | None = option(
         None,
-        "Right links, [0, 1]:[2] in every line, or a ladder of hunalign; prints precision, recall"
-        " and F1.",
+        "File of right links, one [0, 1]:[2] per line or a ladder of hunalign; prints"
+        " precision, recall and F1.",
         group=OUTPUT,
         kind=Path,
         reads="file",
     )
     prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every block.", group=MODEL
+        None,
+        "Prompt before every block of sentences: the name of a prompt of the model, or a text.",
+        group=MODEL,
     )
 
 
@@ -129,7 +132,7 @@ def run_align(
     progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> Links:
-    """Link the sentences of two documents that are translations of each other.
+    """Align the sentences of a document with those of its translation.
 
     The method is Vecalign's (Thompson and Koehn 2019). The documents are files, or lists of
     sentences in their order.
