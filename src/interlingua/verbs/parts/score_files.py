@@ -15,6 +15,7 @@ from interlingua.errors import ConfigError, InterlinguaError, count_of
 from interlingua.storage.files import PathLike, sha256_file, stem_and_suffix
 from interlingua.storage.journal import Journal
 from interlingua.storage.remote import keep_inputs
+from interlingua.verbs.parts.shared_options import is_output_folder
 
 if TYPE_CHECKING:
     from interlingua.corpus.formats.localization.bitext_folders import Bitext, Bitexts
@@ -73,10 +74,7 @@ class SeveralScores:
     @property
     def is_folder(self) -> bool:
         """True if the output is a folder: it exists as one, or its name has no suffix."""
-        output = self.options.output
-        if output is None:
-            return False
-        return os.path.isdir(output) or not stem_and_suffix(os.fspath(output).rstrip("/"))[1]
+        return self.options.output is not None and is_output_folder(self.options.output)
 
     def to_folder(self, write: Callable[[_Options, Stream, Encode, str], list[str]]) -> None:
         """Write one output for each bitext; those that an earlier run finished are left as is."""

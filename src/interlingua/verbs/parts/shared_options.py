@@ -46,6 +46,8 @@ BACKEND = "interlingua"
 BACKENDS_HELP = f"{', '.join(BACKENDS)}, or package.module:Class."
 
 
+MODEL_FILES = ("config.json", "modules.json")
+"""Files of a model directory, one of which is read first."""
 REQUIRED = dataclasses.MISSING
 """Marker of an option without a default."""
 
@@ -321,6 +323,41 @@ def is_file_name(name: str) -> bool:
     if Path(name).exists():
         return False
     return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
+
+
+def is_folder_or_pattern(path: object) -> bool:
+    """Return whether a value names a folder or a pattern of files on this machine."""
+    if not isinstance(path, str | os.PathLike):
+        return False
+    name = os.fspath(path)
+    if is_remote(name):
+        return False
+    return os.path.isdir(name) or (any(mark in name for mark in WILD) and not os.path.exists(name))
+
+
+def is_model_folder(path: PathLike) -> bool:
+    """Return whether a folder holds a model; that of a run has its models in folders."""
+    return any((Path(path) / name).is_file() for name in (*MODEL_FILES, "run.json"))
+
+
+def is_text_folder(first: object, given: Mapping[str, Any]) -> bool:
+    """Return whether the first argument of a verb is a folder of texts, and so no model.
+
+    Args:
+        first: the argument.
+        given: options that were passed by name.
+    """
+    if "model" in given or given.get("backend", BACKEND) != BACKEND:
+        return False
+    if not isinstance(first, str | os.PathLike) or not Path(first).is_dir():
+        return False
+    return not is_model_folder(first)
+
+
+def is_output_folder(path: PathLike) -> bool:
+    """Return whether an output is a folder: it exists as one, or its name has no suffix."""
+    name = os.fspath(path)
+    return os.path.isdir(name) or not stem_and_suffix(name.rstrip("/"))[1]
 
 
 def _holds_texts(value: Any) -> bool:
