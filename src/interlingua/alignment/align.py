@@ -55,6 +55,7 @@ from interlingua.corpus.segments.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
+from interlingua.mining.pipeline import left_out_lines
 from interlingua.mining.vectors import embed_texts
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import (
@@ -78,8 +79,6 @@ FEWEST_LINKS = 3
 UNRELATED = 0.1
 """Median score of links. That of 20 sentences and another text's is within 0.1 of 0, of models and
 languages from English-German to English-Telugu; that of translations is 0.29 to 0.95."""
-SHOWN_UNPAIRED = 20
-"""Files of folders without a partner, or of other formats, that a report names."""
 _JOURNAL = "align.journal"
 LOCK = ".align.lock"
 _LINK = re.compile(
@@ -458,9 +457,7 @@ class AlignReport:
 
     def lines(self, *, quiet: bool = False) -> list[str]:
         """Return the lines of the report; ``quiet`` omits the summary."""
-        lines = [f"left out: {reason}" for reason in self.unpaired[:SHOWN_UNPAIRED]]
-        if len(self.unpaired) > SHOWN_UNPAIRED:
-            lines.append(f"left out: {len(self.unpaired) - SHOWN_UNPAIRED:,} more files")
+        lines = left_out_lines(self.unpaired)
         lines += [f"left out: {reason}" for reason in self.failed]
         lines += [f"warning: {one}" for one in self.unlike]
         if not quiet:
@@ -631,7 +628,7 @@ class Aligner:
         if self.split:
             split_as = language
         return read_document_sentences(
-            pair[side] or "",
+            (pair.source, pair.target)[side],
             split_as=split_as,
             column=self.columns[side],
             language=language or None,

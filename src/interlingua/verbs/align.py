@@ -20,7 +20,6 @@ from interlingua.config.options import (
     option,
 )
 from interlingua.config.registry import DEFAULT_MODEL
-from interlingua.corpus.documents.finding import LeftOut
 from interlingua.errors import ConfigError, DataError, LanguageError
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
@@ -221,8 +220,9 @@ def align_files(
     # Many documents are resumed by a journal next to their links.
     folder = None
     output = as_path(options.output)
-    is_joined = options.is_several and output is not None and not is_output_folder(output)
-    if is_joined:
+    joined = None
+    if options.is_several and output is not None and not is_output_folder(output):
+        joined = output
         folder = _links_folder(output)
     elif options.documents is not None or (options.is_several and output is not None):
         folder = output or Path(documents[0].output or "").parent
@@ -247,11 +247,11 @@ def align_files(
         stdout=stdout or io.StringIO(),
         progress=progress,
     )
-    if is_joined and output is not None:
-        join_links(documents, output)
+    if joined is not None:
+        join_links(documents, joined)
         # After a failure, the same command does only the other documents.
         if not report.failed:
-            shutil.rmtree(_links_folder(output))
+            shutil.rmtree(_links_folder(joined))
     return Links(report.links, report, len(documents))
 
 
@@ -303,7 +303,12 @@ def _pair_folders(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]
         ConfigError: an option is for two documents.
     """
     from interlingua.alignment.align import DocumentPair, document_languages, refuse_bitext_name
-    from interlingua.verbs.parts.text_sides import list_sides_of_text, pair_files_by_name
+    from interlingua.corpus.documents.finding import LeftOut
+    from interlingua.verbs.parts.text_sides import (
+        left_out_reasons,
+        list_sides_of_text,
+        pair_files_by_name,
+    )
 
     source: Any = options.source
     target: Any = options.target
@@ -338,7 +343,7 @@ def _pair_folders(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]
     if not documents:
         reason = left_out[-1].reason
         raise DataError(f"no document can be aligned, the last one: {reason}", path=source)
-    return documents, [f"{left.path}: {left.reason}" for left in sorted(left_out)]
+    return documents, left_out_reasons(left_out)
 
 
 def _refuse_options_of_files(options: AlignOptions) -> None:

@@ -351,7 +351,13 @@ def is_text_folder(first: object, given: Mapping[str, Any]) -> bool:
         return False
     if not isinstance(first, str | os.PathLike) or not Path(first).is_dir():
         return False
-    return not is_model_folder(first)
+    # A model without its description is an error that names the missing file.
+    names = os.listdir(first)
+    return bool(names) and not is_model_folder(first) and not any(map(_is_of_weights, names))
+
+
+def _is_of_weights(name: str) -> bool:
+    return name.endswith((".safetensors", ".bin", ".pt", ".onnx"))
 
 
 def is_output_folder(path: PathLike) -> bool:
@@ -389,11 +395,15 @@ class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
 
     source: PathLike | Sequence[str] = argument(
         "Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst,"
-        " 'part-*.gz', s3://...",
-        reads="text",
+        " 'part-*.gz', s3://..., or a folder.",
+        reads="text or folder",
     )
-    target: PathLike | Sequence[str] = argument(
-        "Text of the other language, in any of these formats.", reads="text"
+    target: PathLike | Sequence[str] | None = argument(
+        "Text of the other language, in any of these formats; without it, SOURCE is a folder of"
+        " both languages.",
+        None,
+        kind=str,
+        reads="text or folder",
     )
     # Contents of the files.
     layout: str = option(
@@ -416,6 +426,13 @@ class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
         "Folder of all that is made on the way; OUTPUT.work by default, then removed.",
         kind=Path,
     )
+
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """Return the default model if the first argument is a text, or a folder of texts."""
+        if is_text_folder(first, given):
+            return DEFAULT_MODEL
+        return super().left_out(first, given)
 
     @property
     def search_device(self) -> str:

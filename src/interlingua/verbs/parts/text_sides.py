@@ -120,17 +120,10 @@ def list_sides_of_text(
     """
     codes = (resolved_code(given[0]), resolved_code(given[1]))
     roots = [source] if target is None else [source, target]
-    found = []
     left_out: list[LeftOut] = []
+    # Folders above both sides name no language.
     common = os.path.commonpath([os.path.abspath(_fixed_folder(root)) for root in roots])
-    for root in roots:
-        files, left = list_files(root, lambda file: _unfit(file, split, is_any=_is_pattern(root)))  # noqa: B023 - called at once
-        left_out += left
-        if not files:
-            raise DataError(
-                f"expected text files, found none{_first_of(left)}; check the path", path=root
-            )
-        found.append([_side_file(file, root, common) for file in files])
+    found = [_side_files(root, common, split, left_out) for root in roots]
     if target is None:
         one, others = _sides_of_one_folder(found[0], codes, source, left_out)
         return one, others, left_out
@@ -149,6 +142,21 @@ def list_sides_of_text(
         for side, files in enumerate(found)
     ]
     return sides[0], sides[1:], left_out
+
+
+def list_side_of_text(
+    root: PathLike, given: str | None = None, *, split: bool = False
+) -> tuple[TextSide, list[LeftOut]]:
+    """List the text files of one side, if the other is not in files; see ``list_sides_of_text``."""
+    left_out: list[LeftOut] = []
+    above = os.path.dirname(os.path.abspath(_fixed_folder(root)))
+    files = _side_files(root, above, split, left_out)
+    return TextSide(files, _language_of_side(files, resolved_code(given), 0)), left_out
+
+
+def left_out_reasons(left_out: Iterable[LeftOut]) -> list[str]:
+    """Return a text for each file that was left out."""
+    return [f"{left.path}: {left.reason}" for left in sorted(left_out)]
 
 
 def pair_files_by_name(
@@ -236,11 +244,34 @@ def _fixed_folder(root: PathLike) -> Path:
     return path
 
 
+def _side_files(
+    root: PathLike, common: str, split: bool, left_out: list[LeftOut]
+) -> list[SideFile]:
+    """List the files of a folder or a pattern.
+
+    Args:
+        root: the folder or pattern.
+        common: folder above, whose own name is no language.
+        split: documents are split into sentences.
+        left_out: gets the other files.
+
+    Raises:
+        DataError: there is none.
+    """
+    is_pattern = _is_pattern(root)
+    files, left = list_files(root, lambda file: _unfit(file, split, is_any=is_pattern))
+    left_out += left
+    if not files:
+        raise DataError(
+            f"expected text files, found none{_first_of(left)}; check the path", path=root
+        )
+    return [_side_file(file, root, common) for file in files]
+
+
 def _side_file(path: Path, root: PathLike, common: str) -> SideFile:
     """Return a file of a side, with the languages that its name and folders name."""
-    # Folders above both sides name no language.
     full = Path(os.path.relpath(os.path.abspath(path), common)).as_posix()
-    found = []
+    found: list[str] = []
     # A word of a file's name counts only if the text supports it; a folder of such a name does.
     if (code := find_language(path)) is not None:
         found.append(code)
@@ -248,7 +279,7 @@ def _side_file(path: Path, root: PathLike, common: str) -> SideFile:
     found += [code for part in reversed(folders) if (code := language_of_folder(part))]
     found += [code for code in find_named_languages(full) if not is_word(code)]
     name = os.path.relpath(path, _fixed_folder(root))
-    return SideFile(path, Path(name).as_posix(), tuple(dict.fromkeys(map(str, found))))
+    return SideFile(path, Path(name).as_posix(), tuple(dict.fromkeys(found)))
 
 
 def _unfit(file: Path, split: bool, *, is_any: bool) -> str:
