@@ -954,16 +954,28 @@ def align_documents(
     return aligner.report
 
 
-def join_links(documents: Sequence[DocumentPair], output: PathLike) -> None:
+def join_links(documents: Sequence[DocumentPair], output: PathLike, *, keep: bool) -> None:
     """Write the links of all documents to one file, each line with the label of its documents.
 
-    Documents that could not be aligned have no file of links.
+    Args:
+        documents: with a file of links each; a document that failed has none.
+        output: the file of all links.
+        keep: keep the files of each pair; otherwise they and their empty folders are removed.
     """
+    made = [Path(pair.output) for pair in documents if pair.output is not None]
     with atomic_write(output) as file:
-        for pair in documents:
+        for pair, path in zip(documents, made, strict=True):
             # A document that failed is named in the report.
-            if pair.output is not None and os.path.isfile(pair.output):
-                file.writelines(link_line(link, pair.label) for link in read_links(pair.output))
+            if path.is_file():
+                file.writelines(link_line(link, pair.label) for link in read_links(path))
+    if keep:
+        return
+    for path in made:
+        for name in (path, *sentence_files(path)):
+            Path(name).unlink(missing_ok=True)
+        # A folder that holds anything else stays.
+        with contextlib.suppress(OSError):
+            os.removedirs(path.parent)
 
 
 class AlignJournal:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,7 +191,8 @@ def run_align(
         return _align_lists(options)
     check_align(options)
     # Of many documents a run resumes, if the model is still the same.
-    encode, identity = open_model(options, identified=options.documents is not None)
+    is_identified = options.documents is not None or options.is_several
+    encode, identity = open_model(options, identified=is_identified)
     return align_files(options, encode, identity, stdout=stdout, progress=progress)
 
 
@@ -248,10 +248,8 @@ def align_files(
         progress=progress,
     )
     if joined is not None:
-        join_links(documents, joined)
         # After a failure, the same command does only the other documents.
-        if not report.failed:
-            shutil.rmtree(_links_folder(joined))
+        join_links(documents, joined, keep=bool(report.failed))
     return Links(report.links, report, len(documents))
 
 

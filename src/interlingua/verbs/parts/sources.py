@@ -220,7 +220,7 @@ def _side(
         folder: the work folder.
         listed: the files of the side, if they were listed.
     """
-    texts = getattr(options, name)
+    texts: Any = getattr(options, name)
     code = getattr(options, f"{name}_language")
     column = options.column_choice(getattr(options, f"{name}_column"))
     vectors = getattr(options, f"{name}_vectors")
@@ -232,7 +232,8 @@ def _side(
             )
         return text_side(texts, name, code)
     # One folder has both sides.
-    path = os.fspath(options.source if texts is None else texts)
+    both: Any = options.source
+    path = os.fspath(both if texts is None else texts)
     if listed is None:
         # One file, or those of a pattern; remote ones as they are here now.
         parts = _fetched(path, folder)
