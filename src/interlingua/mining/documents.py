@@ -88,6 +88,7 @@ def reader(
     language: str,
     strip: bool = True,
     bad: BadLines | None = None,
+    labels: Sequence[str] = (),
 ) -> Callable[[], Iterator[Line]]:
     """Return a function that reads the lines of a side, with document names that both sides share.
 
@@ -98,6 +99,7 @@ def reader(
         language: of this side, any code.
         strip: see ``read_text_lines``.
         bad: see ``read_text_lines``.
+        labels: see ``read_text_lines``.
 
     Raises:
         ConfigError: documents are to be matched, and the layout has none.
@@ -108,11 +110,11 @@ def reader(
             f" found {layout!r}; pass --layout documents"
         )
     if match is None or match.how != "urls":
-        return lambda: read_text_lines(paths, layout, strip=strip, bad=bad)
+        return lambda: read_text_lines(paths, layout, strip=strip, bad=bad, labels=labels)
     pattern = language_pattern(language)
 
     def lines() -> Iterator[Line]:
-        for line in read_text_lines(paths, layout, strip=strip, bad=bad):
+        for line in read_text_lines(paths, layout, strip=strip, bad=bad, labels=labels):
             # All lines of this layout have a document.
             assert line.document is not None
             yield line._replace(document=without_language(line.document, pattern))

@@ -77,6 +77,9 @@ class MinedPairs(RowList[MinedPair]):
         lines: the report of the run.
         columns: of each pair all that is known of it: cosine, origins, checks, probability.
         written: counts, cuts and samples.
+
+    Attributes:
+        failures: files of folders that could not be mined, with the reasons.
     """
 
     columns_if_empty = MinedPair._fields
@@ -93,6 +96,7 @@ class MinedPairs(RowList[MinedPair]):
         self.lines = list(lines)
         self.columns = columns
         self.written = written
+        self.failures: list[str] = []
 
     def records(self) -> list[dict[str, Any]]:
         """Return the pairs with all that is known of them."""

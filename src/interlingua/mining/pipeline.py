@@ -110,6 +110,8 @@ NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
 """Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
+SHOWN_LEFT_OUT = 20
+"""Files of folders that were left out, and are named in a report."""
 _MIXED = "mixed-"
 """Start of the names of steps with held-out texts."""
 _Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
@@ -136,6 +138,8 @@ class TextFile(NamedTuple):
         column: of a table; see ``with_lines``.
         split: the files are text or documents to be split into sentences; see ``with_lines``.
         in_memory: there is no file, and ``extra`` is all of the side.
+        labels: of ``parts``, which name the lines of several files: ``news.txt:12``.
+        left_out: files of a folder that are not read, with the reasons.
     """
 
     path: PathLike
@@ -150,6 +154,8 @@ class TextFile(NamedTuple):
     column: ColumnChoice = None
     split: bool = False
     in_memory: bool = False
+    labels: Sequence[str] = ()
+    left_out: Sequence[str] = ()
 
     @property
     def files(self) -> Sequence[PathLike]:
@@ -336,6 +342,7 @@ def mine_files(
         pairs = _retrieve(lists, folder, config, by_number, progress)
         again = functools.partial(_retrieve_without, lists, config, by_number)
     notes = [_note(file, sides[side]) for side, file in files.items()]
+    notes += left_out_lines([*source.left_out, *target.left_out])
     notes += chain.from_iterable(_warnings(file, vectors[side]) for side, file in files.items())
     if note:
         notes.append(note)
@@ -616,6 +623,14 @@ def _note(file: TextFile, side: NumberedTexts) -> str:
     return note
 
 
+def left_out_lines(reasons: Sequence[str]) -> list[str]:
+    """Return report lines on files of folders that were left out; the first ones are named."""
+    lines = [f"left out: {reason}" for reason in reasons[:SHOWN_LEFT_OUT]]
+    if len(reasons) > SHOWN_LEFT_OUT:
+        lines.append(f"left out: {len(reasons) - SHOWN_LEFT_OUT:,} more files")
+    return lines
+
+
 def _search(
     vectors: Mapping[str, Float32[ndarray, "n d"]],
     work: Path | None,
@@ -711,13 +726,24 @@ def prepare_side(
     extra = [*file.extra, *held_out]
     strip = not config.is_like_laser
     match = config.document_match
-    read = reader(file.files, file.layout, match, language=file.language, strip=strip, bad=file.bad)
+    read = reader(
+        file.files,
+        file.layout,
+        match,
+        language=file.language,
+        strip=strip,
+        bad=file.bad,
+        labels=file.labels,
+    )
     # Settings that determine which texts there are. A side with other settings is made again.
     facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.is_like_laser)]
     if match is not None:
         facts.append(f"{match.how} {file.language}")
     if file.bad is not None and file.bad.skips:
         facts.append("skip")
+    # The names of lines are stored with their texts.
+    if file.labels:
+        facts.append(hashlib.sha256("\n".join(file.labels).encode()).hexdigest())
     digest = hashlib.sha256("".join(f"{line.text}\n" for line in extra).encode()).hexdigest()
     key = " ".join([*facts, digest])
     if work.is_done(name, key):

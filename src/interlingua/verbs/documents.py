@@ -33,13 +33,14 @@ from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.remote import keep_inputs
-from interlingua.verbs.parts.input_checks import MODEL_FILES, check_inputs
+from interlingua.verbs.parts.input_checks import check_inputs
 from interlingua.verbs.parts.shared_options import (
     BACKEND,
     AlignmentOptions,
     ModelOptions,
     PairOptions,
     as_path,
+    is_model_folder,
     output_option,
 )
 
@@ -183,8 +184,7 @@ def _names_documents(name: str) -> bool:
     """Return whether a name is one of documents: a folder is, unless it holds a model."""
     path = Path(name)
     if path.is_dir():
-        # A run has its models in folders.
-        return not any((path / file).is_file() for file in (*MODEL_FILES, "run.json"))
+        return not is_model_folder(path)
     if path.is_file() or "," in name or any(mark in name for mark in "*?["):
         return True
     # Any other name is one of documents, so that a path with a slip is reported as a path.
