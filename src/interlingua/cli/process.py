@@ -16,7 +16,7 @@ from typing import NoReturn
 from interlingua.cli.main import USERS_ERROR, main
 
 _THRESHOLDS = (50_000, 20, 20)
-"""Of the garbage collector: new objects before a collection, and collections before larger ones."""
+"""Thresholds of the garbage collector, as ``gc.set_threshold`` takes them."""
 
 
 def run() -> NoReturn:
