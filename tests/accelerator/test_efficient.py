@@ -20,7 +20,7 @@ OPTIONS = {"heads": 2}
 
 
 def both_ways(qkv, lengths, device, **options):
-    """Contexts in the batch's order, and the gradient of queries, keys and values."""
+    """Return contexts in the batch's order, and the gradient of queries, keys and values."""
     bounds = torch.tensor([0, *lengths]).cumsum(0).int()
     layout = Layout.of(bounds, device=device)
     x = on_device(qkv, device).detach().requires_grad_()

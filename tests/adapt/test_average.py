@@ -37,7 +37,7 @@ def weights_of(folder):
 
 @pytest.fixture
 def models(tmp_path, word_vocabulary):
-    """Two models of one shape, of other weights."""
+    """Two models of equal shape and different weights."""
     folders = [tmp_path / "start", tmp_path / "trained"]
     for seed, folder in enumerate(folders):
         word_encoder(word_vocabulary, seed).save(folder)
@@ -273,12 +273,12 @@ STARTS = (
     "cut",
     "vocabulary smaller",
 )
-"""Of the names of changes to what average reads by itself, without loading a model whole."""
+"""Starts of the names of changes to files that average reads before it loads a model."""
 
 
 @pytest.mark.parametrize("change", [name for name in hostile.CHANGES if name.startswith(STARTS)])
 def test_what_loading_refuses_is_not_averaged(tmp_path, models, change):
-    """Also where all models have the same mistake."""
+    """Check the refusal even if all models have the same mistake."""
     hostile.CHANGES[change](models[1])
     for chosen in (models, models[::-1], [models[1], models[1]]):
         with pytest.raises(InterlinguaError):

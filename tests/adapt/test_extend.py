@@ -195,7 +195,7 @@ def test_the_record_is_plain_json(done, place):
 
 
 def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
-    """Before anything is read or written."""
+    """Check that the refusal is before any reading or writing."""
     lock = exclusive(tmp_path / "out", remedy="x")
     with lock, pytest.raises(ConfigError, match=f"out is in use .*{os.getpid()} .* --output"):
         extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out", **QUICK)

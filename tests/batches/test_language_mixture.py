@@ -23,7 +23,7 @@ def plan(store, **settings):
 
 
 def draws(found, count):
-    """(language pair, row) of the first ``count`` places."""
+    """Return (language pair, row) of the first ``count`` places."""
     pair_indices, rows = found.rows_at(np.arange(count))
     return list(zip(pair_indices.tolist(), rows.tolist(), strict=True))
 
@@ -98,7 +98,7 @@ def test_every_row_is_seen_once_in_each_pass_of_its_pair(store, temperature, see
         share = found.shares[store.language_pairs[pair]]
         passes, rest = divmod(epochs * share, count)
         times = [by_pair[pair, row] for row in range(count)]
-        # Whole passes show each row once; the pass that has begun shows some rows once more, each
+        # Whole passes show each row once; the pass that has started shows some rows once more, each
         # once.
         assert min(times) >= passes
         assert max(times) <= passes + 1

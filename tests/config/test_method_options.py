@@ -1,4 +1,4 @@
-"""What each method refuses of its options: numbers out of range, and what nothing would read."""
+"""Options that each method refuses: numbers out of range, and options without effect."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Verb(Base):
 
 
 def run(options: Verb) -> tuple[Verb, int]:
-    """Does something.
+    """Run an example verb.
 
     More about it.
 

@@ -26,7 +26,7 @@ def test_dense_computes_in_float32_under_autocast():
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_few_vectors_are_transformed_as_many_are(bias):
-    """They are multiplied otherwise, and only where no gradients are recorded."""
+    """Check the different product for few vectors, used only without recorded gradients."""
     torch.manual_seed(0)
     layer, vectors = Dense(40, 30, bias=bias, activation="tanh"), torch.randn(5, 40)
     many = layer(vectors)

@@ -25,7 +25,7 @@ def as_array(ranges):
 
 
 def test_int8_steps_by_hand():
-    """A range of 0 to 255 has steps of 1.
+    """Use a range of 0 to 255, with steps of 1.
 
     Values beyond it, and the upper end, are set to the nearest step.
     """

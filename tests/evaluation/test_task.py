@@ -177,7 +177,7 @@ def test_a_type_that_is_not_there_leaves_the_other_checks():
 
 
 def test_a_task_without_files_is_named(tmp_path):
-    with pytest.raises(NotImplementedError, match="Bare needs reader, or files"):
+    with pytest.raises(NotImplementedError, match="Bare must define reader"):
         type("Bare", (Task,), {})().files(tmp_path)
 
 

@@ -28,8 +28,7 @@ SHORT = [text for text in TEXTS if len(text) < 200]
 
 
 def unigram(normalizer=None):
-    """As XLM-R's: pieces with a mark for the space, <s> and </s> around each text, a mask at the
-    end."""
+    """Build a vocabulary like XLM-R's: pieces with a space mark, <s> and </s>, a final mask."""
     names = ["<s>", "<pad>", "</s>", "<unk>"]
     tokenizer = Tokenizer(models.Unigram())
     if normalizer is not None:

@@ -51,7 +51,7 @@ device = "cpu"
 
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch):
-    """So that small files are too large."""
+    """Limits that make small files too large."""
     monkeypatch.setenv("INTERLINGUA_MAX_LINE", "1000000")
     monkeypatch.setenv("INTERLINGUA_MAX_EXPANSION", "50")
     monkeypatch.setattr("interlingua.storage.limits.FREE_EXPANSION_BYTES", 1 << 17)

@@ -14,7 +14,7 @@ from tests.methods.harness import tiny_batch, tiny_objective, training
 
 
 def apart(**options):
-    """An objective with a student that has moved away from its teacher."""
+    """Build an objective with a student that has moved away from its teacher."""
     objective = tiny_objective("calibrated", options)
     with torch.no_grad():
         for weight in objective.encoder.parameters():
@@ -23,7 +23,7 @@ def apart(**options):
 
 
 def squared_error(student, teacher):
-    """The mean over pairs and coordinates."""
+    """Compute the mean over pairs and coordinates."""
     rows = [
         (s - t) ** 2
         for x, y in zip(student.tolist(), teacher.tolist(), strict=True)

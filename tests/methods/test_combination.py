@@ -121,7 +121,7 @@ def test_shared_passes_have_the_gradients_of_separate_ones():
 
 
 def count_sentences(encoder):
-    """A list that gets the number of sentences of each pass over the backbone."""
+    """Return a list that receives the number of sentences of each pass over the backbone."""
     counts = []
     encoder.backbone.register_forward_pre_hook(lambda _, inputs: counts.append(len(inputs[1]) - 1))
     return counts

@@ -47,7 +47,7 @@ def saved_teacher(folder, **sizes):
 
 
 def byte_vocabulary(*, lowercase=False, size=300):
-    """Spells anything; in lower case, so that the text can't be had back on request."""
+    """Build a vocabulary that spells anything, in lower case if requested."""
     tokenizer = Tokenizer(models.BPE())
     if lowercase:
         tokenizer.normalizer = normalizers.Lowercase()

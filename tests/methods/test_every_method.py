@@ -1,4 +1,4 @@
-"""What holds for every training method, whatever it computes."""
+"""Properties of every training method."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_negatives_of_the_micro_batch_are_not_gathered(method, options):
 
 @pytest.mark.parametrize("method", NAMES)
 def test_every_option_is_read(method):
-    """But for the weights, which ``weighted`` reads by the names of the terms."""
+    """Check all options but the weights, which ``weighted`` reads by the names of the terms."""
     mro = resolve_name(METHODS, method).__mro__
     classes = mro[: mro.index(Objective)]
     body = "".join(inspect.getsource(cls) for cls in classes)

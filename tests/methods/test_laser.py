@@ -35,8 +35,7 @@ def build(kind="lstm", encoder=None, **options):
 
 
 def reference(objective, pairs, *, only=None):
-    """Every target token of every direction by itself: the decoder on one sentence, its logits,
-    their softmax."""
+    """Predict every target token of every direction separately by the decoder's softmax."""
     losses, decoder, end = [], objective.decoder, objective.end
     for read, tell in ((pairs.b, pairs.a), (pairs.a, pairs.b)):
         for x, y, code in zip(rows(read), rows(tell), tell.languages, strict=True):

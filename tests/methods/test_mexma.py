@@ -60,8 +60,7 @@ ALL = {**TABLE_11, **OTHERS}
 
 
 def framed_encoder(**sizes):
-    """A tiny encoder with a vocabulary that puts <s> before and </s> behind a sentence, pooled by
-    the former."""
+    """Build a tiny encoder with <s> and </s> around a sentence, pooled by <s>."""
     plain = tiny_vocabulary()
     tokenizer = Tokenizer.from_str(plain.tokenizer.to_str())
     tokenizer.add_special_tokens(["<s>", "</s>"])
@@ -76,7 +75,7 @@ def framed_encoder(**sizes):
 
 
 def framed_pairs(encoder, count=6, *, step=3):
-    """Pairs of sentences of the vocabulary's words, tokenized."""
+    """Tokenize pairs of sentences of the vocabulary's words."""
     generator = torch.Generator().manual_seed(step)
 
     def side(languages):
@@ -102,13 +101,13 @@ def build(*, training=False, framed=True, **options):
 
 
 def alone(objective, ids):
-    """Token states and sentence vector of one sentence encoded by itself."""
+    """Return token states and sentence vector of one separately encoded sentence."""
     hidden = objective.encoder.tokens(TokenBatch.from_lists([ids.tolist()], ["eng_Latn"]))
     return hidden.states, hidden.pool(objective.encoder.pooling)[0]
 
 
 def told(objective, masked, labels, vector):
-    """Cross-entropy of one sentence's hidden tokens from softmax over all words."""
+    """Compute cross-entropy of one sentence's hidden tokens from softmax over all words."""
     states, _ = alone(objective, masked)
     bounds = torch.tensor([0, len(masked)])
     states = padded_reference(objective.head, states, bounds, vector[None])
@@ -122,7 +121,7 @@ def told(objective, masked, labels, vector):
 
 
 def reference(objective, batch):
-    """The terms of MEXMA's loss, sentence by sentence."""
+    """Compute the terms of MEXMA's loss, sentence by sentence."""
     config, size = objective.config, batch.a.batch_size
     masked, clean = objective.views(batch)
     s = torch.stack([alone(objective, ids)[1] for ids in parts(clean)])

@@ -59,9 +59,9 @@ def embedded_documents(folder, texts):
 
 
 def test_only_what_is_left_is_done(listed, counted):
-    """The third document is empty.
+    """Leave only the third document, which is empty.
 
-    The next run does it alone, and one with other settings does all.
+    The next run does only it, and one with other settings does all.
     """
     text = (listed / "3.de").read_text()
     (listed / "3.de").write_text("")
@@ -97,8 +97,8 @@ def test_documents_that_have_changed_are_done_again(tmp_path):
 
 def test_mistakes_show_before_anything_is_loaded(tmp_path):
     for source, options, message in (
-        ("a", {"target": None}, "name two documents"),
-        ("a", {"texts": "c.tmx"}, "format with languages"),
+        ("a", {"target": None}, "SOURCE and TARGET"),
+        ("a", {"texts": "c.tmx"}, "c.tmx.*languages"),
         ("a", {"split": True}, "--split"),
         ("l.source.txt", {"output": "l", "split": True}, "would be overwritten"),
     ):

@@ -148,7 +148,7 @@ def test_named_columns_hold_the_parts_and_others_are_metadata(tmp_path, name):
         Passage("a", "Eins.", "Zahl", "deu_Latn", '{"text": "note"}'),
         Passage("b", "Two.", "", "eng_Latn", "{}"),
     ]
-    # What is not named has its usual name.
+    # Unnamed columns have their usual names.
     records = [{"id": "a", "Body": "Eins.", "title": "Zahl", "lang": "de", "key": "x"}]
     path = write_records(tmp_path / name, records)
     found = list(read_passages(path, columns=PassageColumns(text="body")))

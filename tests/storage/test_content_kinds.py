@@ -1,4 +1,4 @@
-"""What is no plain text is recognized by content, and plain text is not refused."""
+"""Binary content is recognized, and plain text is not refused."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("name", list(SOURCES))
 def test_source_and_markup_are_refused(tmp_path, name):
-    """Whatever the name; a remedy is named."""
+    """Check any name, and that a remedy is named."""
     kind, text = SOURCES[name]
     for path in (tmp_path / name, tmp_path / "en.txt"):
         path.write_text(text, encoding="utf-8")

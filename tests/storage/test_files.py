@@ -120,8 +120,7 @@ def test_digests_know_names_and_bytes(tmp_path):
 
 
 def test_a_reader_of_the_old_file_keeps_it(tmp_path):
-    """Renamed onto the old file, not written into it: whoever has that open, or linked, reads what
-    it was."""
+    """Rename onto the old file, so that open and linked files keep their content."""
     path, link = tmp_path / "a.txt", tmp_path / "hard"
     path.write_text("old")
     link.hardlink_to(path)

@@ -1,4 +1,4 @@
-"""Journals keep whole lines alone."""
+"""Journals keep only complete lines."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_a_document_has_a_limit():
 
 
 def test_three_gigabytes_in_one_line_need_little_memory(tmp_path):
-    """The attack of 0.1.0: 3 MB of gzip with one line of 3 GB took 7 GB of memory.
+    """Read the attack on 0.1.0: 3 MB of gzip with one line of 3 GB took 7 GB of memory.
 
     Here in 700 MB of addresses.
     """

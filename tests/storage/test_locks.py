@@ -27,7 +27,7 @@ with exclusive(Path(sys.argv[1]), remedy="go", shared=len(sys.argv) > 2):
 
 @pytest.fixture
 def holder(tmp_path):
-    """Starts another process that holds the lock of a folder."""
+    """Start another process that holds the lock of a folder."""
     started = []
 
     def start(*options):

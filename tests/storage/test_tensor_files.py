@@ -16,7 +16,7 @@ from interlingua.storage.tensor_files import write_safetensors
 
 @contextlib.contextmanager
 def full_disk():
-    """Writing beyond 300 bytes of a file fails, as on a full disk.
+    """Limit files to 300 bytes, like a full disk.
 
     Also of a file that the tests are logged to.
     """

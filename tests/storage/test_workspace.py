@@ -32,7 +32,7 @@ def opened(place, *, word="x", **options):
 
 
 def run(place, log, **options):
-    """Three steps; each that is done is noted."""
+    """Run three steps, and record each finished one."""
     with opened(place, **options) as work:
         if not work.is_done("first"):
             log.append("first")

@@ -1,5 +1,5 @@
-"""Banks of teacher vectors: what is in them, that they are made once, and that a killed run goes on
-with its parts."""
+"""Banks of teacher vectors: their content, a single creation, and reuse of parts by a resumed
+run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def config(tiny_table):
 
 @dataclasses.dataclass
 class Parts:
-    """What the training loop makes before the first step."""
+    """Objects that the training loop makes before the first step."""
 
     objective: object
     batches: MicroBatches

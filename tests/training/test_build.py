@@ -119,8 +119,7 @@ def test_a_feed_that_micro_batches_can_t_share(table_of_feeds):
 def test_the_lengths_of_training_stay_with_the_model(
     table_of_feeds, word_vocabulary, tmp_path, towers, passages
 ):
-    """The model as it is saved reads as much of a passage as training did, whatever its backbone
-    takes."""
+    """Check that the saved model reads as much of a passage as training, for any backbone."""
     table_of_feeds["method"]["towers"] = towers
     table_of_feeds["data"]["questions"] |= {"max_passage_tokens": 9, "max_question_tokens": 12}
     config = train_config_from(table_of_feeds)

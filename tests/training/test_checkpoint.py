@@ -110,7 +110,7 @@ def test_damage_falls_back_to_the_checkpoint_before_and_says_so(tmp_path, name, 
 
 
 def test_no_bit_of_the_state_can_change_unnoticed(tmp_path):
-    """One bit makes a 1 of the 9 in "step": 9, and then the run would go on with other weights."""
+    """Flip one bit: "step": 9 becomes 1, and the run would resume with other weights."""
     module, optimizer = trained()
     path = save_checkpoint(tmp_path, module, optimizer, TrainState(step=9)) / "state.json"
     content = path.read_bytes()
@@ -255,7 +255,7 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path):
 
 
 def test_no_process_holds_two_weights_whole_that_it_does_not_keep(tmp_path, monkeypatch):
-    """As with shards, each of which becomes a new tensor when it is put together."""
+    """Check shards, each of which becomes a new tensor when it is joined."""
     module, optimizer = trained()
     alive = weakref.WeakSet()
     most = 0

@@ -84,7 +84,7 @@ def test_an_override_of_the_length_takes_its_place(written):
 
 def test_method_must_be_named(tiny_table):
     del tiny_table["method"]["name"]
-    with pytest.raises(ConfigError, match=r"no name; .*ems"):
+    with pytest.raises(ConfigError, match=r"name; .*ems"):
         train_config_from(tiny_table)
 
 

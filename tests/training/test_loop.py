@@ -1,5 +1,5 @@
-"""The run as a whole: what it writes, and that whatever stops it leaves a run that goes on as if
-nothing had been."""
+"""The run as a whole: the files that it writes, and that an interrupted run resumes with the same
+result."""
 
 import json
 import os
@@ -34,7 +34,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "loop.json"
 
 @pytest.fixture
 def uninterrupted(tiny_config, tmp_path):
-    """Digest and losses of the run that nothing stops."""
+    """Digest and losses of the uninterrupted run."""
     run = run_training(tiny_config(output=str(tmp_path / "whole")), progress=False).run
     return digest(run), losses(run)
 
@@ -85,7 +85,7 @@ def _read(checkpoint):
 
 
 def test_loss_curve_of_ems_is_as_it_was(tiny_config):
-    """Twenty steps in float32 on one thread, `UPDATE_GOLDEN=1` to write them anew."""
+    """Run twenty steps in float32 on one thread. `UPDATE_GOLDEN=1` writes them again."""
     torch.manual_seed(123)  # must not matter
     config = tiny_config(max_steps=20, eval_steps=20, save_steps=20)
     run_training(config, progress=False)
@@ -348,7 +348,7 @@ def test_a_budget_is_fixed_once(tiny_config):
 
 
 def test_a_checkpoint_never_holds_what_is_no_number(tiny_config, tiny_table):
-    """The loss of a step is of the weights before it: these are looked at themselves."""
+    """Check the weights themselves. The loss of a step is of the weights before it."""
     tiny_table["optimizer"]["learning_rate"], tiny_table["schedule"]["warmup_steps"] = 1e38, 0
     config = train_config_from(tiny_table).replace_run(save_steps=1, logging_steps=50, eval_steps=1)
     with pytest.raises(NotFiniteError, match=r"weight .*step 1; .*no checkpoint"):
@@ -407,7 +407,7 @@ def test_a_changed_corpus_is_noticed_before_the_first_step(tiny_table, prepared,
 
 
 def test_a_second_run_in_the_folder_is_refused(tiny_config):
-    """Started in the middle of the first one; A's weights never stand with B's config."""
+    """Start in the middle of the first one. A's weights are never stored with B's config."""
     config, refused = tiny_config(), []
 
     def second(encoder, step):

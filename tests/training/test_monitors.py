@@ -51,7 +51,7 @@ def test_identical_embeddings_give_numbers():
 
 @pytest.mark.parametrize(("cosine", "warned"), [(0.949, False), (0.951, True)])
 def test_the_ceiling_of_the_mean_cosine(cosine, warned):
-    """Spread wide in many directions, and yet all on one side: the cosine alone tells."""
+    """Use vectors in many directions on one side, which only the cosine shows."""
     found = Spread(std=0.5, effective_rank=20.0, mean_cosine=cosine).warning()
     assert (found is not None and "collapsing to one point" in found) == warned
 

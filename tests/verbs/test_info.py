@@ -45,7 +45,7 @@ def test_every_rate_and_reason_is_named(monkeypatch, model):
             assert f"{name} {rate:,.0f}" in text
     assert set(found.executors) == {"float32", "bfloat16", "int8"}
     assert "not kernel: half the width of a head" in text
-    assert f"--dtype auto is {found.dtype}" in text
+    assert f"--dtype auto selects {found.dtype}" in text
     assert str(choice.cache_file()) in text
     assert interlingua.info(model) == found  # rates are remembered
 

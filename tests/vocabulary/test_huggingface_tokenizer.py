@@ -110,7 +110,7 @@ def test_the_hub_is_asked_once_and_for_the_tokenizer_alone(folder, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["bert", "own"])
 def test_code_of_a_tokenizer_is_never_run(tmp_path, monkeypatch, kind):
-    """0.1.0 read from standard input whether to run it, and ran it on "y"."""
+    """Refuse code. 0.1.0 ran it after a "y" on standard input."""
     ran = tmp_path / "ran"
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
     code = f"from pathlib import Path\nPath({str(ran)!r}).write_text('x')\nclass T:\n    pass\n"

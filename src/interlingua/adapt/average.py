@@ -180,7 +180,7 @@ def choose_point(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridP
         return point.scores.mean_similarity or 0.0, point.share
 
     last = max(points, key=lambda point: point.share)
-    # All points are measured on the same data: what one of them lacks is missing in all.
+    # All points are measured on the same data: missing results of one of them are missing in all.
     if last.scores.mean_similarity is None:
         return max(points, key=by_retrieval), "the best P@1"
     if last.scores.mean_retrieval is None:
@@ -217,7 +217,7 @@ def check_shapes(folders: Sequence[Path]) -> None:
                 f"{first}: {name} contains {tensor.dtype} numbers, which cannot be averaged; use"
                 " a model with floating-point weights"
             )
-    # Each against the first one: what is equal to it is equal among themselves.
+    # Each against the first one: all that equal it equal each other.
     for other in folders[1:]:
         differing = _differences(own, WeightFiles(other).tensors)
         if differing:

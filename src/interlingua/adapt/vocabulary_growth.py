@@ -13,7 +13,7 @@ How a piece enters the tokenizer decides what happens to other text:
 - BPE: new merges come after all old ones, which has the same effect.
 - WordPiece: the longest match wins, so a new piece can also move the borders behind it.
 
-Text in other languages changes only where it holds the run of a new piece. Texts with tokens that
+Text in other languages changes only if it holds the run of a new piece. Texts with tokens that
 must not change can be passed: pieces that would change one of them are left out.
 """
 

@@ -157,7 +157,7 @@ class ParallelPlan:
 
     def exposure(self, step: int) -> dict[LanguagePair, int]:
         """Return the exact number of pairs of each language pair in the steps before ``step``."""
-        # Whole epochs have exact shares; only the slots of the last, begun one are gone through.
+        # Whole epochs have exact shares; only the slots of the last, started one are gone through.
         epochs, rest = divmod(step * self.global_batch_size, self.epoch_size)
         seen = epochs * self._slots
         for start in range(0, rest, CHUNK_SLOTS):

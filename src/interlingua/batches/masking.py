@@ -126,7 +126,7 @@ def one_token_mask(
         batch: the packed sentences.
         place: position that the draws depend on.
         mask_id: the mask token.
-        special_ids: tokens that are hidden only where a sentence has no others.
+        special_ids: tokens that are hidden only if a sentence has no others.
         where: hide in these sentences only; default: in all.
 
     Returns:

@@ -112,7 +112,7 @@ class Tails(NamedTuple):
         rows = torch.repeat_interleave(sentences, cu_seqlens.diff())
         positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
         kept = (positions >= skip).nonzero()[:, 0]
-        # Boundary i lies behind i sentences, each of which has lost ``skip`` tokens.
+        # Boundary i is after i sentences, each of which has lost ``skip`` tokens.
         before = torch.arange(count + 1, device=cu_seqlens.device, dtype=cu_seqlens.dtype)
         return cls(kept, cu_seqlens - skip * before, rows[kept], positions[kept])
 

@@ -105,6 +105,27 @@ class TokenStoreWriter:
         # In the file's order: source, target, source, target.
         sides = [side for row in zip(sources, targets, strict=True) for side in row]
         lengths = np.fromiter(map(len, sides), dtype=np.uint32, count=len(sides))
+        ids = np.fromiter(
+            itertools.chain.from_iterable(sides), dtype=np.int64, count=int(lengths.sum())
+        )
+        self.append_packed(language_pair, ids, lengths)
+
+    def append_packed(
+        self,
+        language_pair: LanguagePair,
+        ids: Int[np.ndarray, " t"],
+        lengths: Int[np.ndarray, " r"],
+    ) -> None:
+        """Add rows of one language pair from flat arrays.
+
+        Args:
+            language_pair: of all rows.
+            ids: of the first source, the first target, the second source, and so on.
+            lengths: of each of these sequences, in tokens; their sum is the number of ids.
+
+        Raises:
+            DataError: a sequence is empty, or an id is not in the vocabulary.
+        """
         row = self._rows.get(language_pair, 0)
         if not lengths.all():
             empty = row + int(np.argmin(lengths)) // 2
@@ -112,18 +133,15 @@ class TokenStoreWriter:
                 f"row {empty} of {'-'.join(language_pair)} has an empty side; remove empty texts"
                 " first"
             )
-        ids = np.fromiter(
-            itertools.chain.from_iterable(sides), dtype=np.int64, count=int(lengths.sum())
-        )
-        if ids.min() < 0 or ids.max() >= self._header["vocabulary_size"]:
+        if len(ids) and (ids.min() < 0 or ids.max() >= self._header["vocabulary_size"]):
             raise DataError(
                 f"{'-'.join(language_pair)}: expected token ids below"
                 f" {self._header['vocabulary_size']}, found {ids.min()} to {ids.max()}; use the"
                 " vocabulary that tokenized them"
             )
         self._ids.setdefault(language_pair, []).append(ids.astype(self._dtype))
-        self._lengths.setdefault(language_pair, []).append(lengths)
-        self._rows[language_pair] = row + len(sources)
+        self._lengths.setdefault(language_pair, []).append(lengths.astype(np.uint32, copy=False))
+        self._rows[language_pair] = row + len(lengths) // 2
         self._buffered += len(ids) * self._dtype.itemsize + lengths.nbytes
         if self._buffered >= self._buffer_bytes:
             self._spill()
@@ -363,7 +381,7 @@ class TokenStore:
         ends = np.cumsum(lengths)
         shifts = np.repeat(starts - (ends - lengths), lengths)
         index = shifts + np.arange(len(shifts))
-        # The last tokens of a cut sentence give way to its closing ones; where nothing was cut,
+        # The last tokens of a cut sentence give way to its closing ones; if nothing was cut,
         # they are those already.
         for back in range(1, 1 + closing):
             index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)

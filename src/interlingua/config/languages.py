@@ -375,7 +375,7 @@ def _key(name: str) -> str:
 
 
 def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
-    """Split a BCP-47 tag or a locale; what is not a script, region or variant comes back last."""
+    """Split a BCP-47 tag or a locale. Parts other than script, region or variant are last."""
     # A locale puts the script behind an @, as in sr@latin; BCP-47 among the subtags.
     tag, _, modifier = key.partition("@")
     base, *rest = tag.split("-")

@@ -39,7 +39,7 @@ class ValueOrigin:
     Attributes:
         place: the file, option or call that errors name.
         error: class of the errors.
-        remedy: what to do, at the end of every error.
+        remedy: end of every error.
         is_foreign: a JSON file of a stranger: unknown keys are ignored, null is a missing key, and
             half a surrogate pair is no text.
         numbers: bound of numbers that have none in their type.
@@ -322,7 +322,7 @@ def _convert_literal(arguments: tuple[Any, ...], value: Any, key: str) -> Any:
         # Where none is near it lists them all, which the message does already.
         hint = near if near.startswith("; did") else ""
         raise MisfitError(_misfit(key, shorten_value(value), _listed(allowed)) + hint, key)
-    # A text leaves its file's folder behind here; a number or a boolean stays what it is.
+    # A text leaves its file's folder behind here; numbers and booleans do not change.
     if isinstance(value, str):
         return str(value)
     return value
@@ -358,7 +358,7 @@ def _text(hint: Any, value: Any, key: str, origin: ValueOrigin) -> str | Path:
     # An empty PathText means none; it must not become the folder of the file.
     if not value:
         return ""
-    # Variables are not expanded: what it names need not be a path.
+    # Variables are not expanded: the name need not be a path.
     return from_folder(os.path.expanduser(value), value)
 
 
@@ -399,7 +399,7 @@ _WORDS: Mapping[Any, str] = {
 
 
 def describe_type(hint: Any, origin: ValueOrigin) -> str:
-    """Describe what a type expects, such as ``a whole number from 1 to 1024``."""
+    """Describe the expected values of a type, such as ``a whole number from 1 to 1024``."""
     if hint in _WORDS:
         words = _WORDS[hint]
         if origin.numbers is not None and hint in (int, float):

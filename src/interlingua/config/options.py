@@ -40,7 +40,7 @@ ARGUMENT_TYPES = {
     "Sequence[str]": list[str],
     "Sequence[PathLike]": list[Path],
 }
-"""Annotations of fields, without ``| None``, that say what the command line reads."""
+"""Annotations of fields, without ``| None``, for the command line."""
 Names = str | Iterable[str]
 """Names with commas, or any iterable of them."""
 P = ParamSpec("P")
@@ -58,10 +58,10 @@ class Declaration:
         unit: of its number: tokens, characters, cosine.
         kind: type that the command line reads; by default that of the annotation
             (``ARGUMENT_TYPES``) or of the default value, or else a text.
-        flags: on the command line, where they do not follow from the field's name.
+        flags: on the command line, if they do not follow from the field's name.
         short: one-letter flag.
         envvar: environment variable that the command line takes for a default.
-        metavar: what ``--help`` writes for the value.
+        metavar: name of the value in ``--help``.
         is_argument: it is positional.
         is_positional: in Python it may be passed without its name.
         is_in_memory: only Python has it, as its value is no text.
@@ -305,7 +305,7 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
 
 
 def _check_model(key: str, value: Any, name: str, usage: str) -> None:
-    """Refuse what embeds nothing in the place of a model; None is left to the verb.
+    """Refuse a value that cannot embed in place of a model; None is left to the verb.
 
     Raises:
         ConfigError: it is no path, no encoder and no function.
@@ -447,7 +447,7 @@ _KIND_WORDS = {
     "Iterable": "a list",
     "Mapping": "a mapping",
 }
-"""Type of an annotation -> what an error calls it."""
+"""Type of an annotation -> its name in errors."""
 
 
 def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Any:

@@ -25,10 +25,10 @@ class Registry(dict[str, str]):
     """The names of one kind of class.
 
     Args:
-        kind: what a class of it is called in messages.
+        kind: name of its classes in messages.
         group: of the entry points by which installed packages add to it.
         base: place of the class, or of the protocol, that all of them are made after.
-        needs: what a class must have to be one.
+        needs: required attributes of a class.
         places: name -> place, of those that are built in.
     """
 
@@ -338,7 +338,7 @@ def _installed_place(registry: Registry, name: str) -> str:
 
 
 def import_place(place: str) -> Any:
-    """Import what is at ``package.module:Class`` or ``module:function``.
+    """Import ``package.module:Class`` or ``module:function``.
 
     A module in the working directory is found too.
 
@@ -365,7 +365,7 @@ def import_place(place: str) -> Any:
     try:
         return getattr(imported, attribute)
     except AttributeError as error:
-        # Only what the module defines is offered, not what it imports.
+        # Only names that the module defines are offered, not those that it imports.
         own = [
             name
             for name, value in vars(imported).items()

@@ -61,7 +61,7 @@ def train_key_hint(section: str, values: Any) -> str:
 
     Args:
         section: ``run`` of ``--set run.threads=1``, passed to a verb that reads no such file.
-        values: the keys of the section with what they are set to.
+        values: the keys of the section with their values.
     """
     if section not in TRAIN_SECTIONS or not isinstance(values, Mapping):
         return ""

@@ -82,7 +82,7 @@ _WARNED_LIMITS: set[int] = set()
 
 @dataclass(slots=True)
 class EncodeReport:
-    """Record of what happened to the texts; one report can accumulate many calls."""
+    """Record of cut and blank texts; one report can accumulate many calls."""
 
     texts: int = 0
     tokens: int = 0
@@ -116,7 +116,7 @@ class EncodingModel(Protocol):
 
     @property
     def pooling(self) -> PoolingMode:
-        """How token states become a sentence vector."""
+        """The pooling of token states to a sentence vector."""
         ...
 
     @property
@@ -193,7 +193,7 @@ def encode_texts(
     tokenized = _tokenized_windows(
         encoder, checked, encoder.settings.prompt_text(prompt), language, counts
     )
-    # A generator has no length: what is done is shown without what is left.
+    # A generator has no length: the progress is shown without the remaining part.
     total = len(texts) if isinstance(texts, Sized) else None
     # Cut vectors are scaled afterwards: a part of a vector of length 1 has another length.
     normalizes = normalize and not form.cuts

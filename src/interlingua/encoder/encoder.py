@@ -1,6 +1,6 @@
 """The encoder: text in, one vector per sentence out.
 
-It is what every method trains and every tool uses.
+Every method trains it, and every tool uses it.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ from interlingua.errors import (
     did_you_mean,
     with_article,
 )
+from interlingua.runtime.collection import no_collection
 from interlingua.runtime.devices import on_device
 from interlingua.runtime.progress import Progress
 from interlingua.storage.files import PathLike, atomic_directory
@@ -169,7 +170,7 @@ class Encoder(nn.Module):
 
     @property
     def pooling(self) -> PoolingMode:
-        """How token states become a sentence vector."""
+        """The pooling of token states to a sentence vector."""
         return self.settings.pooling
 
     @property
@@ -194,7 +195,7 @@ class Encoder(nn.Module):
         if self.gradcache_sentences is None:
             states = self._states(batch, word_embeddings)
         else:
-            # The rows are what GradCache takes gradients of, so they are looked up beforehand.
+            # GradCache takes gradients of the rows, so they are looked up beforehand.
             if word_embeddings is None:
                 word_embeddings = self._looked_up(batch)
             states = in_parts(self._states, batch, word_embeddings, self.gradcache_sentences)
@@ -580,6 +581,7 @@ class Encoder(nn.Module):
         return cls(backbone, vocabulary, settings)
 
     @classmethod
+    @no_collection()
     def load(cls, path_or_id: PathLike, *, device: str | torch.device | None = None) -> Encoder:
         """Read a model: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
 

@@ -23,7 +23,7 @@ def check_finite(
     Args:
         vectors: the output of an encoder.
         name: name of a row in the message, e.g. the text it is the vector of.
-        error: what is raised.
+        error: class to raise.
 
     Raises:
         InterlinguaError: a row is not finite; the message names the first one.

@@ -116,7 +116,7 @@ class PairScorer(nn.Module):
 
     Args:
         encoder: reads the joined sequences; its own pooling plays no part.
-        pooling: what the head sees: the first token's state, or the mean of all.
+        pooling: the head's input: the first token's state, or the mean of all.
         dropout: of the head.
     """
 

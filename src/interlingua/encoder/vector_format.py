@@ -143,7 +143,7 @@ def dequantize_vectors(
             f" shape {codes.shape}"
         )
     packed = codes
-    # By way of 16 bits, since a signed byte has no room for what is added.
+    # By way of 16 bits, since a signed byte has no room for the summand.
     if codes.dtype == np.int8:
         packed = (codes.astype(np.int16) + OFFSET).astype(np.uint8)
     bits = np.unpackbits(packed, axis=1, count=width)
@@ -166,7 +166,7 @@ class VectorFormat:
     Attributes:
         width: elements that are kept, from the first.
         cuts: whether these are not all.
-        normalize: whether what was cut is scaled to length 1.
+        normalize: whether cut vectors are scaled to length 1.
         precision: type of the stored elements.
         ranges: for int8.
     """
@@ -263,7 +263,7 @@ def first_elements(
     Args:
         vectors: of any width from ``dim``.
         dim: elements to keep.
-        normalize: scale what is left to length 1.
+        normalize: scale the cut vectors to length 1.
     """
     # A copy, so that the whole vectors need not be kept.
     kept = np.array(vectors[:, :dim])

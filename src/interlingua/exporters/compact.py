@@ -11,7 +11,7 @@ holds them, and everything refers to it:
 - ``onnx/model_quantized.onnx``, the same with products of integers: it rounds the widened matrices
   to int8 rows, which onnxruntime also does only once, when the session starts.
 
-ONNX allows no file outside the graph's folder, so the weights lie there and not next to
+ONNX allows no file outside the graph's folder, so the weights are there and not next to
 ``config.json``.
 """
 
@@ -135,7 +135,7 @@ def _rounded(name: str, tensor: Tensor) -> Tensor:
     """Return a matrix in float8, anything else unchanged."""
     if not _is_matrix(tensor):
         return tensor
-    # torch would turn what is too large into NaN without a word.
+    # torch would turn too large values into NaN without a warning.
     largest = tensor.abs().max().item()
     if largest > torch.finfo(FLOAT8).max:
         raise ConfigError(

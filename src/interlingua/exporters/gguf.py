@@ -243,7 +243,7 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
 def _phantom_space(piece: str) -> str:
     """Return a WordPiece entry in llama.cpp's spelling.
 
-    It marks beginnings of words, not continuations.
+    It marks starts of words, not continuations.
     """
     if piece.startswith("##"):
         return piece.removeprefix("##")

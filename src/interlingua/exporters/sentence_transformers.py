@@ -33,7 +33,7 @@ class ExportSettings:
     results: Iterable[PathLike] = ()
     """Result files or folders, of which the card shows the model's own."""
     check: bool = True
-    """Refuse what can't be expressed there, run what was written, and compare the vectors."""
+    """Refuse inexpressible encoders, run the written model, and compare the vectors."""
     overwrite: bool = False
     """Replace the directory if one of our models is in it."""
     smaller: ShrinkOptions = WHOLE_MODEL
@@ -41,7 +41,7 @@ class ExportSettings:
     samples: Mapping[str, Sequence[str]] = field(default_factory=lambda: SAMPLES)
     """Texts to compare vectors of, by language."""
     on_verified: Callable[[Verification], None] = lambda _: None
-    """Called with what was compared, also where vectors differ."""
+    """Called with the comparison, even if vectors differ."""
     text_forms: Sequence[str] | None = None
     """Forms of texts that the exported model undoes; None keeps the model's own."""
 

@@ -2,7 +2,7 @@
 
 Texts of several scripts, one of them of 600 words, are encoded by the encoder and by each
 runtime that finds files in the exported directory. Their cosines must be 1 up to the rounding of
-the stored weights. Where sentence-transformers is too far away, the stages from prompt to pooling
+the stored weights. If sentence-transformers is too far away, the stages from prompt to pooling
 are compared one after another, so that the error names the first one that differs.
 """
 
@@ -311,7 +311,7 @@ def difference(
             f" {encoder.max_tokens}"
         )
     if ids != theirs:
-        # The end of the shorter one, where that is the beginning of the longer.
+        # The end of the shorter one, where that is the start of the longer.
         shorter = min(len(ids), len(theirs))
         place = next((i for i in range(shorter) if ids[i] != theirs[i]), shorter)
         return (

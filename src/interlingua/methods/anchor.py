@@ -51,7 +51,7 @@ class AnchorConfig(CheckedSettings):
     """Folders, hub ids, or ready vectors (``NAME.npy`` next to ``NAME.txt``); default: the encoder
     before training."""
     teacher_prompts: tuple[str, ...] = ()
-    """Text in front of what each teacher reads, in their order; default: none."""
+    """Text in front of each teacher's sentences, in their order; default: none."""
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""
     known_languages: tuple[str, ...] = ()
@@ -68,11 +68,11 @@ class AnchorConfig(CheckedSettings):
     bank_size: Size = 32_768
     """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""
     bank_steps: Steps = 100
-    """Steps with the same negatives, where there are more than ``bank_size``."""
+    """Steps with the same negatives, if there are more than ``bank_size``."""
     temperature: Temperature = 0.05
-    """Divides the cosines of the contrasts and of the split softmax."""
+    """Divisor of the cosines of the contrasts and of the split softmax."""
     soft_temperature: Temperature = 0.05
-    """Divides the cosines of the soft labels, the student's and the teacher's."""
+    """Divisor of the cosines of the soft labels, the student's and the teacher's."""
     side_negatives: Literal["language", "all"] = "all"
     """Negatives of the same side: the batch's other sentences, as the student embeds them, of the
     language or all."""
@@ -133,7 +133,7 @@ class AnchorConfig(CheckedSettings):
 
 
 class Anchor(Objective):
-    """Moves a sentence and its translations to one anchor: the teacher's vector of the sentence.
+    """Objective that moves a sentence and its translations to the teacher's vector of the sentence.
 
     Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets
     are the negatives.
@@ -261,12 +261,12 @@ class Anchor(Objective):
             terms["side"] = contrast(inner_products(x, s), excluded=excluded)
         if config.from_bank_weight:
             # Eq. (9), teacher to student: an anchor finds its student among all sentences of its
-            # own language, so what a language has in common does not help the student.
+            # own language, so common features of a language do not help the student.
             others = torch.cat([inner_products(target, s), labels], dim=1)
             excluded = torch.cat([same.pairs, same.same_meaning], dim=1)
             terms["from_bank"] = contrast(others, excluded=excluded)
         if config.soft_weight:
-            # Other translations stay in: what the teacher makes of them is what is learned.
+            # Other translations stay in: the student learns the teacher's view of them.
             terms["soft"] = soft_labels(
                 positive,
                 to_bank,

@@ -59,7 +59,7 @@ class CalibratedConfig(CheckedSettings):
     """Language that only the teacher reads; every pair has a side in it."""
 
     def __post_init__(self) -> None:
-        # An option that nothing reads is refused: a run would not be what its file says.
+        # An option that nothing reads is refused: a run would differ from its file.
         is_frozen = self.teacher == "frozen"
         teacher_only = not self.english_through_student
         read_by_ema = ("decay", "decay_steps", "decay_schedule", "compensated_average")
@@ -70,7 +70,7 @@ class CalibratedConfig(CheckedSettings):
 
 
 class Calibrated(Objective):
-    """Draws the student's embeddings to the teacher's of their English translations.
+    """Objective that moves the student's embeddings to the teacher's of the English translations.
 
     Args:
         config: the options.

@@ -184,7 +184,7 @@ class Combination(Objective):
         cls, config: CombinationConfig, languages: tuple[str, ...]
     ) -> CombinationConfig:
         """Return the config with the corpus's languages in all terms that take languages."""
-        # The tables are changed, not what was read from them: they are what config.toml shows.
+        # The tables are changed, not the objects read from them: config.toml shows the tables.
         terms = dict(config.terms)
         for label, term in config.resolved().items():
             extended = term.method.with_languages(term.options, languages)

@@ -39,7 +39,7 @@ class CrossEncoderConfig(CheckedSettings):
 
 
 class CrossEncoder(Objective):
-    """Reads ``a </s></s> b`` as one sequence and learns its score.
+    """Objective that reads ``a </s></s> b`` as one sequence and learns its score.
 
     Head and encoder are exported together.
 

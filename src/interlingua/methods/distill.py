@@ -43,7 +43,7 @@ class DistillConfig(CheckedSettings):
     """Weight of the term that draws originals to their own; 0 = the student reads translations
     only."""
     replay_weight: Weight = 0.0
-    """Weight of the term that keeps sentences of the monolingual feed, in any language, where the
+    """Weight of the term that keeps sentences of the monolingual feed, in any language, if the
     teacher puts them; 0 = there is no such feed."""
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class DistillInputs(NamedTuple):
 
 
 class Distill(Objective):
-    """Draws the student's embeddings of a sentence and its translation to the teacher's of it.
+    """Objective that moves the embeddings of a sentence and its translation to the teacher's.
 
     A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads
     their text, which is decoded and tokenized again in every step.

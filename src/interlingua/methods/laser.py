@@ -96,7 +96,7 @@ class LASERInputs(NamedTuple):
 
 
 class LASER(Objective):
-    """Translates sentences by a decoder that knows nothing of them but the encoder's vector.
+    """Objective of translation by a decoder that knows only the encoder's vector.
 
     Args:
         config: the options.

@@ -67,7 +67,7 @@ class MEXMAConfig(CheckedSettings):
     """KoLeo on vectors of length 1 as in the released code; False: on the vectors themselves, as
     printed."""
     koleo_distinct: bool = False
-    """KoLeo over distinct sentences only, where a batch of many languages repeats English ones."""
+    """KoLeo over distinct sentences only, if a batch of many languages repeats English ones."""
     mask_ratio: Share = 0.4
     """Share of tokens to hide, (0, 1]."""
     mask: Literal["80-10-10", "always"] = "80-10-10"
@@ -138,13 +138,13 @@ class MEXMAInputs(NamedTuple):
     """Sentences that are read clean."""
     hidden: HiddenTokens | None
     distinct: tuple[Int64[Tensor, " n"], Int64[Tensor, " m"]] | None
-    """Rows of A and of B without those that repeat one, where KoLeo leaves these out."""
+    """Rows of A and of B without those that repeat one, if KoLeo leaves these out."""
     meanings: Meanings | None
     """Meanings of the pairs, if pairs of equal meaning are not contrasted."""
 
 
 class MEXMA(Objective):
-    """Predicts masked tokens of one language with the sentence vector of the other.
+    """Objective that predicts masked tokens with the sentence vector of the other language.
 
     Raises:
         ConfigError: the encoder pools otherwise than by its first token, its vocabulary has no

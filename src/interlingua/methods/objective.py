@@ -69,14 +69,14 @@ class Objective(nn.Module, ABC):
     """Terms that a Matryoshka run computes for each prefix of the embeddings, by ``nested``; none =
     it is refused."""
     no_prefixes: ClassVar[str] = "the method has no term that supports prefixes of embeddings"
-    """Why not, for the user."""
+    """The reason for the user if prefixes are not supported."""
     matryoshka: Matryoshka | None = None
-    """The prefixes, where the run has some; see ``nest``."""
+    """The prefixes, if the run has some; see ``nest``."""
     takes_forms: ClassVar[bool] = False
     """True if it reads sentences by ``as_written``, so that a run can pass it other forms of
     them."""
     written_forms: WrittenForms | None = None
-    """Writes some of the sentences that the encoder reads in another form; see ``write_forms``."""
+    """Function that rewrites some sentences of the encoder in another form; see ``write_forms``."""
     in_parts: ClassVar[bool] = True
     """True if all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can
     split them."""
@@ -88,8 +88,7 @@ class Objective(nn.Module, ABC):
     total_steps: int = 1
     """Optimizer steps of the whole run; set by the training loop."""
     all_gather: Callable[[Tensor], Tensor]
-    """Concatenates a (B, ...) tensor over the processes; set by the training loop, the identity
-    outside of it."""
+    """Concatenation of a (B, ...) tensor over the processes; the identity outside of training."""
 
     def __init__(self, config: Any, encoder: Encoder) -> None:
         super().__init__()

@@ -69,11 +69,11 @@ class ReadSentences(NamedTuple):
     decoder: DecoderArrangement
     """The tokens that the decoder sees, and those to predict."""
     place: BatchPosition
-    """Decides the decoder's own random draws."""
+    """Place that determines the decoder's own random draws."""
 
 
 class RetroMAE(Objective):
-    """Trains a vector that lets a weak decoder predict all tokens of the sentence.
+    """Objective for a vector from which a weak decoder predicts all tokens of the sentence.
 
     Args:
         config: the options.

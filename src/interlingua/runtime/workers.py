@@ -1,7 +1,7 @@
-"""Workers: tasks run here one after the other, or on the machines of a Ray cluster.
+"""Workers: tasks run here one after the other, in processes, or on the machines of a Ray cluster.
 
-Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is
-written by the one that began. If its process or machine dies, a task is done again somewhere else.
+Texts and vectors travel with the tasks, so machines need no disk in common, and the results are
+written by the one that started. If its process or machine dies, another one repeats the task.
 """
 
 from __future__ import annotations
@@ -9,21 +9,27 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from interlingua.errors import ConfigError, InterlinguaError, import_extra
 from interlingua.runtime.portions import taken_ahead
+from interlingua.runtime.processes import LibraryContext, end_with_parent
 
 _LOCAL = "local"
+_AHEAD = 3
+"""Tasks in progress per process: enough to keep it busy, few enough to limit memory."""
 RETRIES = 3
 """Deaths of its process that a task survives."""
 _Result = TypeVar("_Result")
 
 
 class Workers:
-    """Executor of tasks: this process, one after the other; ``OnRay`` is for other processes.
+    """Executor of tasks: this process, one after the other; subclasses are for other processes.
 
     Attributes:
         slots: tasks done at once.
@@ -55,6 +61,42 @@ class Workers:
         It has to be an argument by itself, not a part of one.
         """
         return value
+
+
+class OnProcesses(Workers):
+    """Processes of this machine, for functions that compute with one thread.
+
+    Args:
+        pool: the processes.
+        count: number of them.
+        remedy: for the user, if a process is killed.
+    """
+
+    def __init__(self, pool: ProcessPoolExecutor, count: int, remedy: str) -> None:
+        self.slots = count
+        self._pool = pool
+        self._remedy = remedy
+
+    def run(
+        self,
+        function: Callable[..., _Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
+    ) -> Iterator[_Result]:
+        """Run the tasks in the processes, and yield their results in order.
+
+        Raises:
+            InterlinguaError: as the function does, or a process was killed.
+        """
+        try:
+            sent = (self._pool.submit(function, *task) for task in tasks)
+            for future in taken_ahead(sent, _AHEAD * self.slots):
+                yield future.result()
+        except BrokenProcessPool as error:
+            raise InterlinguaError(
+                f"a process was killed (is the memory full?); {self._remedy}"
+            ) from error
 
 
 class OnRay(Workers):
@@ -136,6 +178,31 @@ def _with_threads(function: Callable[..., _Result], cores: int, *task: Any) -> _
     # An error of a class that takes more than a text can't be unpickled there; its text always can.
     except InterlinguaError as error:
         raise InterlinguaError(str(error)) from None
+
+
+@contextlib.contextmanager
+def in_processes(count: int, remedy: str) -> Iterator[Workers]:
+    """Yield workers of this machine for the block: several processes, or only this one.
+
+    The processes start with the first task and end with the block.
+
+    Args:
+        count: of the processes; 1 = only this one.
+        remedy: for the user, if a process is killed.
+    """
+    if count == 1:
+        yield Workers()
+        return
+    # Not fork: the progress bar's thread may hold a lock at that moment.
+    with ProcessPoolExecutor(count, mp_context=LibraryContext(), initializer=_start) as pool:
+        yield OnProcesses(pool, count, remedy)
+
+
+def _start() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    end_with_parent()
+    # The library of this name would start a thread per core.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 @contextlib.contextmanager

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 SAVE_AS_TEXT = "save it as plain text (UTF-8), for example with pandoc -t plain"
 READ_AS_DOCUMENT = "use documents, index build, or mine or align with --split, which read"
-"""Beginning of the remedy for a document that a verb of plain text was given."""
+"""Start of the remedy for a document in a verb for plain text."""
 UNPACK = "unpack it, or rename it to end in"
 IN_TEXT = "extract the texts, one sentence per line"
 GIVE_TEXT = "use a text file"
 MOST_CONTROLS = 0.1
 """Share of control characters from which on a file is binary."""
 LEAST_LINES = 3
-"""Minimum number of lines of source code, unless its beginning identifies it."""
+"""Minimum number of lines of source code, unless its start identifies it."""
 LEAST_KINDS = 2
 """Minimum number of kinds of statements, as a single one may occur in a text."""
 SHARE_OF_CODE = 0.7
@@ -86,7 +86,7 @@ ZIPPED = (
     (b"application/vnd.oasis.opendocument", "an OpenDocument file", SAVE_AS_TEXT),
     (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)", SAVE_AS_TEXT),
 )
-"""Mark of a zip archive near its beginning -> the kind of the file and its remedy."""
+"""Mark of a zip archive near its start -> the kind of the file and its remedy."""
 HTML = ContentKind(
     "HTML", f"{READ_AS_DOCUMENT} .html; or extract its text, for example with pandoc -t plain"
 )
@@ -152,7 +152,7 @@ MARKUP = (
         ),
     ),
 )
-"""Beginnings of text in a special format."""
+"""Starts of text in a special format."""
 _HEADING = re.compile(rb"^#{1,6} \S[^\n]*\r?\n\s*\r?$", re.MULTILINE)
 """A heading of Markdown with a blank line behind it."""
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -245,7 +245,7 @@ _CODE = (
 
 
 def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind | None:
-    """Return what a file is; None for plain text.
+    """Return the kind of a file; None for plain text.
 
     Args:
         head: its first bytes, unpacked.
@@ -272,7 +272,7 @@ def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind
 
 
 def _binary_kind(head: bytes) -> ContentKind | None:
-    """Return what a file is if it is not text at all."""
+    """Return the kind of a file that is no text."""
     for start, name, remedy in BINARY:
         if head.startswith(start):
             return ContentKind(name, remedy, is_text=False)
@@ -291,7 +291,7 @@ def _binary_kind(head: bytes) -> ContentKind | None:
 
 
 def _is_json_in_a_sentence(text: bytes) -> bool:
-    """Return whether a value of JSON at the beginning is followed by words in its line."""
+    """Return whether a value of JSON at the start is followed by words in its line."""
     decoded = text.decode("utf-8", errors="replace")
     try:
         _, end = json.JSONDecoder().raw_decode(decoded)
@@ -310,7 +310,7 @@ def _whole_lines(head: bytes) -> list[str]:
 
 
 def _kind_of_lines(lines: list[str]) -> ContentKind | None:
-    """Return what text is by the form of its lines; None for plain text."""
+    """Return the kind of a text by the form of its lines; None for plain text."""
     if _is_latex(lines):
         return _LATEX
     if any(re.match(r"\.\. [\w-]+::", line) for line in lines):

@@ -88,7 +88,7 @@ def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
     """Convert an error of the disk to a one-line error.
 
     Args:
-        path: what is written.
+        path: of the file to write.
         has_reader: another program may read it as it is written.
     """
     try:

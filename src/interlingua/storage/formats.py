@@ -65,4 +65,4 @@ VOCABULARY = Format(
     "interlingua-vocabulary", 1, "train or save the vocabulary again", is_sealed=False
 )
 VECTOR_FILE = b"vectors-2"
-"""Format and version of the binary files of ``evaluation.vector_files``, at their beginning."""
+"""Format and version of the binary files of ``evaluation.vector_files``, at their start."""

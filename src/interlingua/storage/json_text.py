@@ -92,8 +92,8 @@ def check_value(value: Any, text: str) -> None:
     """Refuse a parsed value that is nested too deeply or holds half a surrogate pair.
 
     Args:
-        value: what was parsed.
-        text: what it was parsed from.
+        value: the parsed value.
+        text: its JSON.
 
     Raises:
         ValueError: one of these is the case.

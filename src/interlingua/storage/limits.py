@@ -142,7 +142,7 @@ class _Guard(io.RawIOBase):
 
 
 class _LineGuard(_Guard):
-    """Refuses a line that is too long while it is read, so that it is never whole in memory."""
+    """Guard that refuses a too long line during reading, before all of it is in memory."""
 
     def __init__(self, stream: IO[bytes], path: Any) -> None:
         super().__init__(stream, path)
@@ -156,7 +156,7 @@ class _LineGuard(_Guard):
         if first < 0:
             self._add(data)
             return
-        # The end of the line that earlier blocks began.
+        # The end of the line that earlier blocks started.
         self._add(data[:first])
         # A line inside of this block can only be too long where the limit is below the block's
         # size.
@@ -182,7 +182,7 @@ class _LineGuard(_Guard):
 
 
 class _ExpansionGuard(_Guard):
-    """Refuses a compressed file that grows without end."""
+    """Guard that refuses a compressed file that grows without end."""
 
     def __init__(self, stream: IO[bytes], path: Any, packed_bytes: int) -> None:
         super().__init__(stream, path)

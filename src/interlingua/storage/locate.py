@@ -1,6 +1,6 @@
 """Resolution of a model's name: a path, the best model of a run, an installed package, the hub.
 
-From the Hugging Face hub models are downloaded only where a user writes ``hf:owner/name``.
+From the Hugging Face hub models are downloaded only if a user writes ``hf:owner/name``.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def exclusive(
         # A child by fork leaves this block too, and must not end its parent's lock.
         if os.getpid() == owner:
             _release(handle, path, kind)
-            # A run that was refused before it began leaves nothing; rmdir fails where a file is.
+            # A run that was refused before it started leaves nothing; rmdir fails where a file is.
             if is_new:
                 with contextlib.suppress(OSError):
                     folder.rmdir()

@@ -26,8 +26,8 @@ class RecordError(DataError):
     """A record is missing, damaged, of another version, or no record at all.
 
     Args:
-        fault: what is wrong, without what to do.
-        remedy: what to do.
+        fault: the error, without a remedy.
+        remedy: of the error.
         path: of the record.
 
     Attributes:
@@ -110,7 +110,7 @@ def parse_record(
 
 
 def fault_of(content: Any, format: Format) -> str:
-    """Return what is wrong with the JSON of a record, or nothing."""
+    """Return the fault of a record's JSON, or nothing."""
     if not isinstance(content, dict):
         return f"expected a record of {format.name}, found no JSON object"
     tag = content.get(FORMAT_KEY)

@@ -156,7 +156,7 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
     """Refuse to overwrite inputs, before the work.
 
     Args:
-        outputs: names, here or elsewhere; None where nothing is written.
+        outputs: names, here or elsewhere; None if nothing is written.
         inputs: files that are read.
 
     Raises:

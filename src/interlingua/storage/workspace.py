@@ -1,6 +1,6 @@
 """A folder in which an interrupted run resumes: its lock, its record, and its finished steps.
 
-The record holds the settings and the digests of the inputs that the run began with, and of each
+The record holds the settings and the digests of the inputs that the run started with, and of each
 finished step either a small value or the size and SHA-256 of its files. A step's folder is written
 under a temporary name. Its digests are recorded first, then it is renamed. A process that is
 killed in between leaves digests of files that are not there, so the step is done again. A finished
@@ -130,7 +130,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Admit one shard at a time to the block, and read what the others have finished."""
+        """Admit one shard at a time to the block, and read the finished parts of the others."""
         # A run that is not a shard has the folder to itself.
         if not self._is_shared:
             yield
@@ -184,7 +184,7 @@ class Workspace:
         return self.path / name
 
     def finish(self, name: str) -> None:
-        """Record the files of a step that ``begin`` began."""
+        """Record the files of a step that ``start`` started."""
         self._finish(name, {"files": file_digests(self.path / name)})
 
     def _finish(self, name: str, entry: dict[str, Any]) -> None:
@@ -406,7 +406,7 @@ def _parts_in(place: Path, parts: Mapping[str, str]) -> list[Path]:
 
 
 def _files_in(place: Path, part: Path, parts: Mapping[str, str]) -> list[Path]:
-    """Return what has the name of a file of a part."""
+    """Return the files with the name of a part's file."""
     pattern = _files_of(part.relative_to(place).as_posix(), parts) or ""
     found = [path for path in part.iterdir() if re.fullmatch(pattern, path.name)]
     return [path for path in found if path.is_symlink() or not path.is_dir()]

@@ -327,7 +327,7 @@ def _sentences(batch: TokenBatch) -> Iterator[tuple[int, str, ndarray]]:
 
 
 class BankBuilder:
-    """Makes a bank in parts, or finds it made.
+    """Builder of a bank in parts, which reuses an existing one.
 
     Args:
         sentences: the required contents.

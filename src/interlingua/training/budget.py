@@ -94,7 +94,7 @@ def fix_length(
             the meter and the loss scale are not.
         batches: of the run.
         evaluation: of the run; one is timed, and nothing is recorded.
-        began_at: ``time.perf_counter`` when the budget began.
+        began_at: ``time.perf_counter`` when the budget started.
 
     Raises:
         BudgetError: the budget is too small for a single step.

@@ -32,7 +32,7 @@ from interlingua.training.machine.engine import Engine
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 CORPUS_PROMPT = "trained"
-"""Name of the prompt of a corpus, where the model has none of that text."""
+"""Name of the prompt of a corpus, if the model has none of that text."""
 
 
 def build_objective(

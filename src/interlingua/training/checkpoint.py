@@ -45,7 +45,7 @@ class TrainState:
     seconds: float = 0.0
     """Time spent on them, evaluations included."""
     best_step: int | None = None
-    """When the best evaluation so far was made."""
+    """Step of the best evaluation so far."""
     best_metric: float | None = None
     """Its value."""
     best_loss: float | None = None

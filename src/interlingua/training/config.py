@@ -241,7 +241,7 @@ class ScheduleConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunConfig(CheckedSettings):
-    """[run]: output folder, length, device, and what to keep."""
+    """[run]: output folder, length, device, and the files to keep."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {
         "batch_size": "global_batch_size",
@@ -255,7 +255,7 @@ class RunConfig(CheckedSettings):
     output: Path
     """Folder of the run."""
     seed: int = 0
-    """Decides initial weights, batches and dropout."""
+    """Seed of initial weights, batches and dropout."""
     max_steps: Annotated[int, Between(1, MANY)] | None = None
     """Optimizer steps of the whole run. Give this, or one of the next two, which are turned into it
     at the start."""
@@ -289,9 +289,9 @@ class RunConfig(CheckedSettings):
     bf16 such as V100; auto = bf16 where the GPU computes in it, else fp16 on such a GPU; on a CPU
     the faster of bf16 and fp32 in a short trial. Of several processes the first one chooses."""
     executor: Literal["auto", "kernel", "torch", "kernel-onednn", "torch-onednn"] = "auto"
-    """Executor between matrix products on a CPU: kernel = compiled passes, where they run and take
+    """Executor between matrix products on a CPU: kernel = compiled passes, if they run and take
     the layer, else torch; torch = its own operations. With -onednn the products of float32 matrices
-    are those of oneDNN, where they are as exact as torch's own. auto = the fastest in a short
+    are those of oneDNN, if they are as exact as torch's own. auto = the fastest in a short
     trial. Of several processes the first one chooses."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
@@ -333,7 +333,7 @@ class RunConfig(CheckedSettings):
                 "run: stop_at_budget requires budget_seconds; set budget_seconds, or remove"
                 " stop_at_budget"
             )
-        # A run that has begun knows its steps, and needs the budget to stop at: both are given.
+        # A run that has started knows its steps, and needs the budget to stop at: both are set.
         has_begun = (
             self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
         )

@@ -82,7 +82,7 @@ class Meter:
             read = dict(zip(names, self._engine.mean(values).tolist(), strict=True))
             wrong = [name for name, value in read.items() if not math.isfinite(value)]
             if wrong:
-                # the loss is their sum: name the term, not the sum, where there is one
+                # the loss is their sum: name the term, not the sum, if there is one
                 name = next((name for name in wrong if name != "loss"), "loss")
                 raise _not_finite(f"{name} is {read[name]} in step {step + 1}", self._checkpoints)
             # Counted by name: the gradient's norm, for one, is not measured in every step.
@@ -168,7 +168,7 @@ def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
 
 
 class RunLog:
-    """Writes records and shows them.
+    """Log that writes records and shows them.
 
     Only the main process has one that does anything, see ``SilentLog``.
 

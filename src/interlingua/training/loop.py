@@ -262,7 +262,7 @@ def _announce(
     batches: MicroBatches,
     state: TrainState,
 ) -> None:
-    """Show what the run will do."""
+    """Show the plan of the run."""
     steps = config.length
     for line in batches.repeat_warnings():
         log.warn(line)

@@ -1,4 +1,4 @@
-"""Three measures of the collapse of an embedding space, and a line on what to do about it.
+"""Three measures of the collapse of an embedding space, and a line with the remedy.
 
 A loss without negatives is low if all sentences have the same embedding, so it does not show a
 collapse. Complete collapse shows in the spread of each dimension and in the cosines of different
@@ -34,7 +34,7 @@ class Spread(NamedTuple):
     """Mean cosine of two different sentences: 0 = unrelated, 1 = all the same."""
 
     def warning(self) -> str | None:
-        """Return one line on the problem and what to try, or None."""
+        """Return one line on the problem and its remedy, or None."""
         if not math.isfinite(self.std):
             return (
                 "the embeddings contain NaN or infinity; lower learning_rate, or set a longer"

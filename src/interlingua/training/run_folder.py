@@ -60,7 +60,7 @@ class Start(NamedTuple):
 
     Attributes:
         config: the whole run.
-        checkpoint: the one that it resumes from; none at the beginning.
+        checkpoint: the one that it resumes from; none at the start.
         devices: processes of the run that it resumes.
     """
 
@@ -102,13 +102,13 @@ class RunFolder:
         """Decide the first step.
 
         Args:
-            config: what the user asks for, paths absolute.
+            config: the user's settings, paths absolute.
             resume: "auto" resumes from the newest undamaged checkpoint, "never" starts over, a path
                 resumes from there.
             warn: called with a message on damaged checkpoints.
 
         Returns:
-            the config (that of the run it resumes) and the checkpoint, none at the beginning.
+            the config (that of the run it resumes) and the checkpoint, none at the start.
 
         Raises:
             ConfigError: the folder holds a run with another config, or files that are not a run's.
@@ -151,7 +151,7 @@ class RunFolder:
         return Start(self.continued(config, settled), checkpoint, settled.run.devices)
 
     def refuse_another(self, config: TrainConfig) -> None:
-        """Refuse a config that the run in this folder was not begun with.
+        """Refuse a config that the run in this folder was not started with.
 
         Raises:
             ConfigError: see ``continued``.
@@ -227,7 +227,7 @@ class RunFolder:
             )
 
     def is_run(self) -> bool:
-        """Return whether a run of this package has begun in this folder."""
+        """Return whether a run of this package has started in this folder."""
         # A checkpoint of ours is enough, even where the manifest was lost.
         for path in checkpoints_in(self.checkpoints):
             if holds_record(path / STATE_FILE, CHECKPOINT):
@@ -293,13 +293,13 @@ class RunFolder:
             write_record(self.manifest, RUN, record)
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
-        # what a killed process left under temporary names
+        # files of a killed process under temporary names
         for folder in (self.path, self.checkpoints):
             if folder.is_dir():
                 sweep(folder)
 
     def _remove_earlier(self) -> None:
-        """Remove only what an earlier run wrote.
+        """Remove only files that an earlier run wrote.
 
         Raises:
             ConfigError: the folder of a model holds other files, which would end up with another

@@ -231,7 +231,7 @@ def run_stages(
         the results of the training runs made now, up to one that was interrupted.
 
     Raises:
-        ConfigError: a stage was begun with another config or with other inputs, or another run is
+        ConfigError: a stage was started with another config or with other inputs, or another run is
             at work there.
     """
     if resume not in ("auto", "never"):
@@ -262,7 +262,7 @@ def _run_stages(
     for number, stage in enumerate(stages, 1):
         before = record.get(stage.name)
         inputs = {str(path): _digest(path) for path in stage.inputs} if main else {}
-        # An input that has changed makes a stage that is done, or begun, another one.
+        # An input that has changed makes a stage that is done, or started, another one.
         if main and before is not None and before["inputs"] != inputs:
             changed = next(path for path in inputs if before["inputs"].get(path) != inputs[path])
             raise ConfigError(

@@ -20,7 +20,7 @@ from interlingua.training.optimization.optim import set_learning_rate
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingStep:
-    """Makes the steps of a run. On a GPU nothing in it waits for the device, but in fp16 the norm.
+    """Training steps of a run. On a GPU, only the norm in fp16 waits for the device.
 
     Attributes:
         model: the objective as the engine has set it up.

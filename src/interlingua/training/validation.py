@@ -115,7 +115,7 @@ def measure_validation(
 
 
 class RunEvaluation:
-    """Evaluates a run periodically, records the results, and keeps the best model.
+    """Periodic evaluation of a run, which records the results and keeps the best model.
 
     All processes must call its methods; the main one measures.
 

@@ -3,7 +3,7 @@
 The definition is the content of ``tokenizer.json``. It does not say which of its tokens pads, masks
 or replaces unknown text: that is in ``special_tokens_map.json`` and ``tokenizer_config.json``, or,
 for a bare ``tokenizer.json``, read off the usual names. Models without that file are converted by
-transformers, where it is installed.
+transformers, if it is installed.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def train_vocabulary(
 
     Args:
         sample: (language code, text) in any order and of any length; streamed once.
-        size: number of ids, all included; fewer, with a note, where the text has not enough.
+        size: number of ids, all included; fewer, with a note, if the text has not enough.
         languages: codes of the languages to make a tag for.
         model_type: of SentencePiece.
         lowercase: NFKC with case folding (``nmt_nfkc_cf``); else only NFKC (``nmt_nfkc``).
@@ -58,7 +58,7 @@ def train_vocabulary(
         pre_tokenizer: word segmentation before training and, from then on, before encoding.
         seed: of the sample.
         threads: default: all cores.
-        progress: True shows on standard error what is done.
+        progress: True shows it on standard error.
 
     Raises:
         DataError: there is no text, or more characters than ``size`` has room for.

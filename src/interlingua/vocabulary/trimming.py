@@ -247,7 +247,7 @@ def _shrink(model: dict[str, Any], new_ids: dict[int, int]) -> None:
     vocab = {piece: new_ids[index] for piece, index in model["vocab"].items() if index in new_ids}
     model["vocab"] = vocab
     if model["type"] == "BPE":
-        # A merge stays where both its parts and what they become have stayed.
+        # A merge stays if its parts and its result have stayed.
         merges = zip(model["merges"], _merges(model), strict=True)
         model["merges"] = [merge for merge, pieces in merges if vocab.keys() >= set(pieces)]
 

@@ -2,7 +2,7 @@
 
 It comes from SentencePiece (``sentencepiece_training.py``) or from a Hugging Face model
 (``huggingface_tokenizer.py``); from here on there is no difference. Texts go to the tokenizer in
-chunks, and it tokenizes each chunk on all cores. Where tokens are limited, only the beginning of a
+chunks, and it tokenizes each chunk on all cores. If tokens are limited, only the start of a
 long text is tokenized: otherwise a whole book would be tokenized and all but a few hundred tokens
 dropped.
 """
@@ -307,12 +307,12 @@ class Vocabulary:
         return self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def digest(self) -> str:
-        """Hex SHA-256 of all that decides the ids.
+        """Compute the hexadecimal SHA-256 of everything that determines the ids.
 
         It is the same before and after ``save`` and ``load``.
         """
         parts: list[Any] = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
-        # Only where there are any: the digest of other vocabularies stays what it was.
+        # Only if there are any: the digest of other vocabularies does not change.
         if self.text_forms:
             parts.append(self.text_forms)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -365,7 +365,7 @@ class Vocabulary:
         """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
 
         That is as far as such a file can: presentation forms and capitals are undone only by this
-        library. The ids stay what they were.
+        library. The ids do not change.
         """
         steps = normalizers_of(self.text_forms)
         if not steps:
@@ -395,7 +395,7 @@ class Vocabulary:
         """Return the token ids, of long texts at least ``max_tokens`` of them.
 
         Words are tokenized independently, so the rest of a text does not change the tokens of its
-        beginning.
+        start.
         """
         try:
             texts = undo_forms(texts, self.text_forms)
@@ -406,7 +406,7 @@ class Vocabulary:
         beginnings = texts
         if max_tokens is not None and self._splits_words:
             beginnings = [_beginning(text, _CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
-        # As above, tokenizers raises anything: e.g. where its unknown token is not in the
+        # As above, tokenizers raises anything: e.g. if its unknown token is not in the
         # vocabulary.
         try:
             if len(beginnings) == 1 and len(beginnings[0]) <= SHORT_TEXT:
@@ -423,7 +423,7 @@ class Vocabulary:
             raise DataError(
                 f"the tokenizer cannot tokenize a text ({error}); download or train the model again"
             ) from error
-        # A beginning that gave fewer tokens than the limit was too short: the whole text, then.
+        # A start that gave fewer tokens than the limit was too short: the whole text, then.
         for index, (beginning, text) in enumerate(zip(beginnings, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
                 (ids[index],) = [one.ids for one in self.tokenizer.encode_batch_fast([text])]
@@ -507,7 +507,7 @@ def _splits_words(definition: dict[str, Any]) -> bool:
         step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
         for step in steps
     )
-    # An added token with a space in it may lie across the border.
+    # An added token with a space in it may extend over the border.
     added = definition.get("added_tokens") or ()
     return splits and all(" " not in token["content"] for token in added)
 

@@ -125,13 +125,13 @@ def test_wrong_inputs_are_refused(index):
     vectors = np.load(index / "index.npy")
     vectors[7, 1] = np.nan
     np.save(index / "nan.npy", vectors)
-    with pytest.raises(DataError, match=r"vector 8 .*finite"):
+    with pytest.raises(DataError, match=r"vector 8 .*NaN"):
         debias_index(index / "nan.npy", index / "out", language_map=index / "map")
 
 
 @pytest.mark.parametrize("name", list(others.ARRAYS))
 def test_a_hostile_array_is_one_line(index, name):
-    """Their headers are parsed as Python, which raises errors of a dozen kinds."""
+    """Damage array headers. NumPy parses them as Python, which raises many kinds of errors."""
     debias_index(index / "index.npy", index / "map", labels=index / "labels.txt")
     (index / name).write_bytes(others.ARRAYS[name]())
     with pytest.raises(DataError, match=name):

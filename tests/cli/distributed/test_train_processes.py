@@ -14,8 +14,7 @@ from tests.training.runs import losses, run_python
 
 
 def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
-    """From two to one and from one to two: with negatives of all processes and without dropout the
-    losses are those of a run that nothing stopped."""
+    """Resume with one process for two, and the reverse, and compare the losses with a full run."""
     path = config(4)
     changes = [f"run.{key}" for key in ("save_steps=2", "eval_steps=4", "logging_steps=1")] + [
         'method.negatives="processes"',
@@ -46,7 +45,7 @@ def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
 
 
 def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):
-    """Both meet the same mistake, and one tells; the same option makes a sharded run."""
+    """Check that two processes report a mistake once, and that the option makes a sharded run."""
     command = [
         sys.executable,
         "-m",

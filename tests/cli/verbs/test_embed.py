@@ -113,7 +113,10 @@ def test_any_backend(done, text, tmp_path, monkeypatch):
         ("MODEL TEXT --precision int8", "no int8 ranges for vectors of 32 elements"),
         ("MODEL TEXT --precision int2", "unknown precision 'int2'"),
         ("MODEL TEXT --truncate-dim 33", "truncate_dim: expected a number from 1 to 32, found 33"),
-        ("MODEL TEXT --truncate-dim 8 --backend onnx", "--truncate-dim is for our own models"),
+        (
+            "MODEL TEXT --truncate-dim 8 --backend onnx",
+            "--truncate-dim requires --backend interlingua",
+        ),
         ("MODEL LATIN1", "latin1.txt:2: not UTF-8 (byte 0xe4)"),
     ],
 )
@@ -150,7 +153,7 @@ def test_a_device_is_no_place_for_vectors(refused, model, text, tmp_path):
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_vectors_that_are_not_finite_are_not_written(refused, model, text, tmp_path, bad):
-    """One word's vector is broken, so are the lines that hold it; the first one is named."""
+    """Damage one word's vector, and so the lines with the word. The first one is reported."""
     encoder = Encoder.load(model)
     word = encoder.vocabulary.encode(["en4"])[0][0]
     with torch.no_grad():
@@ -196,6 +199,6 @@ def test_several_processes_write_what_one_does(done, refused, model, text, tmp_p
     for made in (tmp_path / "one").glob("*.npy"):
         assert made.read_bytes() == (tmp_path / "two" / made.name).read_bytes()
     assert (
-        "drop --devices"
+        "remove --devices"
         in refused(f"embed {model} {text} -o {tmp_path}/x.npy --devices 2 --ray local").err
     )

@@ -52,10 +52,10 @@ def test_graphs_are_written_checked_and_checked_again(done, refused, model, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--static", "--static trains on parallel text: give --corpus"),
-        ("--dim 8", "--dim is for --static; drop it, or say --static"),
-        ("--set run.seed=1", "--set is for --static"),
-        ("--static --onnx", "--static and --onnx: make the token vectors first"),
+        ("--static", "--static requires --corpus"),
+        ("--dim 8", "--dim requires --static"),
+        ("--set run.seed=1", "--set requires --static"),
+        ("--static --onnx", "--static and --onnx cannot be combined"),
         ("--verify-only --int8", "--verify-only and --int8"),
         ("--int8 --dtype int4", "dtype: expected float32 or float16, found 'int4'"),
     ],

@@ -18,7 +18,7 @@ class Options:
 
 
 class Lengths(ForeignEncoder):
-    """Embeds a text by its length; cuts at five characters and says so."""
+    """Encoder that embeds a text by its length, and cuts with a report at five characters."""
 
     Options = Options
     portion_texts = 2
@@ -91,7 +91,7 @@ def test_what_is_no_array_of_numbers(found):
 
 
 def test_tensors_of_any_kind_are_numbers():
-    """As a model's forward pass gives them: wanting gradients, in a type that NumPy lacks."""
+    """Use tensors with gradients and of types that NumPy lacks, as from a forward pass."""
     for dtype in (torch.float32, torch.bfloat16):
         found = as_vectors(torch.tensor([[1.0, 2.5]], dtype=dtype, requires_grad=True))
         assert (found.tolist(), found.dtype) == ([[1.0, 2.5]], np.float32)

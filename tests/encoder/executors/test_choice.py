@@ -66,7 +66,7 @@ def test_each_way_is_measured_once_for_all_processes(monkeypatch):
 
 
 def keep_busy(seconds):
-    """Takes processor time of this thread."""
+    """Use processor time of this thread."""
     end = choice.CLOCK() + seconds
     while choice.CLOCK() < end:
         pass

@@ -54,7 +54,7 @@ class Instant(PlainBackbone):
 
 @pytest.fixture(autouse=True)
 def _measures(monkeypatch, tmp_path):
-    """Nothing remembered, and a cache folder of its own."""
+    """No stored measurements, and a separate cache folder."""
     monkeypatch.delenv(EXECUTOR_VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(choice_module, "_MEASURED", {})
@@ -159,7 +159,7 @@ def test_a_kernel_that_cannot_is_left_out_and_says_why(monkeypatch):
 
 @pytest.fixture
 def multiplies_int16():
-    """A backbone that the kernel takes, where the kernel multiplies int16."""
+    """A backbone that the kernel supports, if the kernel multiplies int16."""
     backbone = made(**MULTIPLES_OF_16)
     if Int16Backbone.refusal(backbone, torch.int8) is not None:
         pytest.skip("no such kernel here")

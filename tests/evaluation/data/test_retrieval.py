@@ -150,9 +150,9 @@ def test_blank_lines_and_unicode_ids(tmp_path):
             "sw.dev.questions.tsv:1: passage '2'; sw.dev.passages.txt has lines 0 to 1",
         ),
         ("q1\tone\tNani?\n", "passage 'one'; "),
-        ("q1\t0\tNani?\nq1\t1\tWapi?\n", "sw.dev.questions.tsv:2: the id 'q1' stands here twice"),
+        ("q1\t0\tNani?\nq1\t1\tWapi?\n", "sw.dev.questions.tsv:2: the id 'q1' occurs twice"),
         ("q1\t0\t \n", "the question is empty"),
-        ("", "no questions here"),
+        ("", "no questions"),
     ],
 )
 def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, message):

@@ -56,7 +56,7 @@ def test_sts17_in_four_layouts(tmp_path):
 def test_a_set_in_two_layouts_is_said_and_neither_is_taken(tmp_path, files, found):
     for name in files:
         write(tmp_path / name, "1\ta\tb\n")
-    with pytest.raises(DataError, match=f"({'|'.join(files)}) .*same set"):
+    with pytest.raises(DataError, match=f"({'|'.join(files)}) .*copy of"):
         found(tmp_path)
 
 

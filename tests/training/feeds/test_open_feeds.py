@@ -15,7 +15,7 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 
 @pytest.fixture
 def table(tiny_table, tmp_path):
-    """The tiny run with labeled pairs and with sentences of one language besides."""
+    """The tiny run with labeled pairs and monolingual sentences."""
     (tmp_path / "nli.tsv").write_text(
         "en1 en2\ten3\tneutral\nen4\ten5 en6 en7\tentailment\n" * 4, encoding="utf-8"
     )

@@ -77,6 +77,6 @@ def test_time_spent_on_measuring_counts_against_the_budget(tiny_config, monkeypa
     config = tiny_config(max_steps=400, budget_seconds=4.0, stop_at_budget=True, eval_steps=400)
     seconds = iter(range(10_000))
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: next(seconds) / 10))
-    times = iter([0.0, 3.0])  # when the run began, and when its clock starts
+    times = iter([0.0, 3.0])  # when the run started, and when its clock starts
     monkeypatch.setattr("interlingua.training.loop.time.perf_counter", lambda: next(times, 3.0))
     assert 0 < run_training(config, progress=False).step < 10

@@ -93,7 +93,7 @@ def test_learning_rate_of_all_groups(module):
 
 
 def lars_step(weight, gradient, momentum, *, rate, decay, coefficient, share, adapted):
-    """One tensor's step, number by number."""
+    """Compute one tensor's step, number by number."""
     flat, slopes = weight.flatten().tolist(), gradient.flatten().tolist()
     updates = [g + (decay * p if adapted else 0.0) for p, g in zip(flat, slopes, strict=True)]
     lengths = [sum(x * x for x in values) ** 0.5 for values in (flat, updates)]

@@ -20,7 +20,7 @@ from tests.training.runs import records
 
 
 def norms_by_backward(objective, batch):
-    """A forward and a backward pass for each term, with the gradients where training puts them."""
+    """Run a pass in each direction per term, with the gradients where training stores them."""
     objective.eval()
     for module in objective.modules():
         module.keeps_graph = True
@@ -142,7 +142,7 @@ def test_the_weight_that_balances_is_named(method, norms, option, engine):
 
 
 def test_the_weight_that_is_named_balances(engine):
-    """The objective is built once more with it: both norms are equal."""
+    """Build the objective again with this weight: both norms are equal."""
     batch = tiny_batch("multilingual_ir")
     faint = {"semantic_weight": 1.0, "language_weight": 1e-5}
     terms = TermGradients(engine)

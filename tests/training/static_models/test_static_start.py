@@ -13,7 +13,7 @@ from interlingua.training.static_models.static_start import (
 
 
 class Teacher:
-    """Embeds a spelling by its letters, around a point far from 0."""
+    """Teacher that embeds a spelling by its letters, around a point far from 0."""
 
     dim = 26
 

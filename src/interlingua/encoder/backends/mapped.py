@@ -125,7 +125,7 @@ class MappedEncoder(ForeignEncoder):
 
 
 def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> None:
-    """Refuse what runs code or sends texts away, unless the user says so.
+    """Refuse folders that run code or send texts away, unless the user allows it.
 
     The folder may be a stranger's.
 

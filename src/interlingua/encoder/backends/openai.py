@@ -183,7 +183,7 @@ class OpenAIEncoder(ForeignEncoder):
             " check that the server runs and is reachable, or raise openai.timeout_seconds or"
             " openai.retries"
         )
-        # The next batches fail at once, where not one has ever been answered.
+        # The next batches fail at once, if not one has ever been answered.
         self._dead = "" if self._answered else failure
         raise TaskError(failure)
 

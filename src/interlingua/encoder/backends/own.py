@@ -41,7 +41,7 @@ class OwnEncoder:
         dim: elements of a vector.
         whole_dim: those of a vector that is not cut.
         encoder: the caller's, with that pooling.
-        own_pooling: what the model itself says; None where it does not.
+        own_pooling: pooling in the model's own files; None without one.
 
     Raises:
         ConfigError: a dim is requested and there are two towers, or the vectors have fewer

@@ -7,7 +7,7 @@
     1_Pooling/config.json, 2_Dense/...   a folder for each module
     sentence_bert_config.json            the limit of tokens
     config_sentence_transformers.json    prompts, and our own settings under "interlingua"
-    int8_ranges.json                     steps of int8 vectors, where they were measured
+    int8_ranges.json                     steps of int8 vectors, if they were measured
 
 Both sentence-transformers and transformers read what is written here, and what those write is read
 here, as far as a family of ``encoder/modeling/families.py`` and its modules are supported.

@@ -415,7 +415,7 @@ class _Count(Progress):
         self.progress = progress
         self.files = len(names)
         self.done = 0.0
-        # Counting what is in a pipe would leave nothing to embed.
+        # Counting the lines of a pipe would leave nothing to embed.
         self.has_total = all(is_remote(name) or not _is_stream(name) for name in names)
         self.lines: dict[str, int] = {}
         if self.has_total:

@@ -1,7 +1,7 @@
 """Affine maps that take the language out of sentence vectors, estimated without training.
 
 An encoder leaves a trace of the language in its vectors: the mean vector of German sentences is not
-that of Thai ones, so sentences of one language lie nearer to each other than to their translations.
+that of Thai ones, so sentences of one language are nearer to each other than to their translations.
 The maps of this module remove the trace from the means and covariances of vectors of known
 language. None needs translations. With L languages and D dimensions, all statistics fit into L
 means and one D x D matrix, so any number of vectors streams by.

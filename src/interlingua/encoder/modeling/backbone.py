@@ -286,10 +286,10 @@ class Backbone(nn.Module):
         Args:
             input_ids: the sentences' ids one after another; these and the next best on the host,
                 see ``devices.py``.
-            cu_seqlens: where each sentence begins, and the total at the end.
+            cu_seqlens: where each sentence starts, and the total at the end.
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to
                 inputs).
-            positions: place of each token, from 0, where it is not that in its sequence.
+            positions: place of each token, from 0, if it is not that in its sequence.
             num_layers: stop after this number of layers, before the last norm; default: all.
         """
         device = self.word_embeddings.weight.device

@@ -56,7 +56,7 @@ INVISIBLE_KEYS = (
     "position_embedding_type",
     "feed_forward_type",
 )
-"""Keys of config.json that decide what weights compute and show in no tensor's shape."""
+"""Keys of config.json that change the computation and show in no tensor's shape."""
 
 
 def _one_to_one(names: Mapping[str, str]) -> tuple[Stacked, ...]:

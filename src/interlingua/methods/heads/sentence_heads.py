@@ -80,7 +80,7 @@ class LanguageTags(nn.Module):
 
 
 class TokenPredictionHead(nn.Module):
-    """Maps a sentence embedding, and a target language, to logits over the vocabulary.
+    """Map from a sentence embedding and a target language to logits over the vocabulary.
 
     Args:
         dim: width D of the embeddings.

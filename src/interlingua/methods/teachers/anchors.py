@@ -77,7 +77,7 @@ class AnchoredPairs(NamedTuple):
     originals: TokenBatch
     """Sentences in the pivot language, followed by their altered forms, if any."""
     both: TokenBatch | None
-    """Translations and originals, where both are read."""
+    """Translations and originals, if both are read."""
     owners: Int64[Tensor, " m"] | None
     """Row of the original of each altered form."""
     meanings: Meanings
@@ -89,7 +89,7 @@ class AnchoredPairs(NamedTuple):
     known: tuple[Int64[Tensor, " k"], VectorSource] | None
     """Rows of translations in languages that the teacher knows, and their vectors' source."""
     in_bank: Int64[Tensor, " b"] | None
-    """Groups of the originals in the bank, where there is one."""
+    """Groups of the originals in the bank, if there is one."""
 
 
 class Reading(NamedTuple):
@@ -104,7 +104,7 @@ class Reading(NamedTuple):
     anchors: Float[Tensor, "b d"]
     """The teacher's vectors of the originals."""
     owners: Int64[Tensor, " m"] | None
-    """Row of the original of each altered form, where there are some."""
+    """Row of the original of each altered form, if there are some."""
 
 
 class Anchors(nn.Module):
@@ -138,7 +138,7 @@ class Anchors(nn.Module):
         self.known = tuple(resolve_language(name).code for name in bank.known_languages)
         self.request = bank._replace(pivot=self.pivot, known_languages=self.known)
         self.teachers = tuple(teachers)
-        # The copy of the student, where no teacher is named, has a prompt too.
+        # The copy of the student, if no teacher is named, has a prompt too.
         self.prompts = tuple(prompts) or ("",) * max(len(teachers), 1)
         self.bank: TeacherBank | None = None
         self.alter: AlteredSentences | None = None
@@ -232,7 +232,7 @@ class Anchors(nn.Module):
         *,
         as_written: Callable[[TokenBatch], TokenBatch] = lambda sentences: sentences,
     ) -> AnchoredPairs:
-        """Prepare a batch before it is read: everything but what a teacher computes.
+        """Prepare a batch before it is read: everything except a teacher's computation.
 
         Args:
             batch: the pairs.

@@ -30,7 +30,7 @@ PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 
 
 class Teacher(Protocol):
-    """Embeds sentences, the same way each time."""
+    """Interface of an encoder that embeds sentences the same way each time."""
 
     name: str
     width: int

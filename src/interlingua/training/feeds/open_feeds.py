@@ -181,7 +181,7 @@ def make_plan(
         source: its data.
         data: specifies the mixture.
         batch_size: rows of a step, over all ranks.
-        max_tokens: what the encoder can take.
+        max_tokens: the encoder's limit.
         seed: decides the order.
 
     Raises:
@@ -394,7 +394,7 @@ def open_questions(
 
 
 class _QuestionReader:
-    """Tokenizes questions as they are read, and stores each passage once."""
+    """Reader that tokenizes questions while reading, and stores each passage once."""
 
     def __init__(self, section: QuestionsConfig, vocabulary: Vocabulary, two_towers: bool) -> None:
         self._section = section
@@ -558,7 +558,7 @@ def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys)
 
 
 class ColumnBuilder:
-    """Turns texts of any languages into a column of tokens, in order.
+    """Builder of a column of tokens from texts of any languages, in order.
 
     It never holds all texts or all Python integers at once. A token takes four bytes in an array,
     and about thirty as an integer in a list.

@@ -466,7 +466,7 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
 
 
 class _Computation(FabricPrecision):
-    """Computes in float32, or in 16 bits where this loses little; keeps batches as they are.
+    """Precision plug-in: float32, or 16 bits with little loss; batches stay unchanged.
 
     Fabric's own plug-in rounds all numbers of a batch, labels of similarity among them, and looks
     at each of its words for that. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.
@@ -480,7 +480,7 @@ class _Computation(FabricPrecision):
         self.device = device
 
     def forward_context(self) -> AbstractContextManager[Any]:
-        """Autocast to the chosen precision."""
+        """Return autocast to the chosen precision."""
         if self.chosen == "fp32":
             return contextlib.nullcontext()
         dtype = torch.bfloat16 if self.chosen == "bf16" else torch.float16

@@ -21,7 +21,7 @@ def vector(text, dim=4):
 
 
 class Endpoint:
-    """Answers as OpenAI does, or once each as ``failures`` says; remembers the requests."""
+    """Endpoint that answers like OpenAI, or once with each of ``failures``; records requests."""
 
     def __init__(self):
         self.requests, self.keys, self.failures, self.answer = [], [], [], None
@@ -156,7 +156,7 @@ def test_what_cant_pass_is_one_line_at_once(endpoint, pauses, monkeypatch, failu
 
 
 def test_what_never_answered_is_not_waited_for_again(endpoint, pauses):
-    """But what did is: a suite may outlast an endpoint's restart."""
+    """Check that an endpoint that has answered is waited for, for example during a restart."""
     endpoint.failures = [(503, {}, '{"error": "loading"}')] * 3
     dead = endpoint.encoder(retries=2)
     for _ in range(2):
@@ -221,6 +221,6 @@ def test_options_that_cant_be(options, message):
 
 
 def test_an_address_is_no_model_s_name():
-    """What is to go to one's own endpoint would go to OpenAI's."""
+    """Refuse an address as a model's name. Texts for the own endpoint would go to OpenAI."""
     with pytest.raises(ConfigError, match=r"openai\.base_url or \$OPENAI_BASE_URL"):
         load_encoder("http://localhost:8080/v1", backend="openai")

@@ -100,7 +100,7 @@ def test_it_computes_in_no_bytes(prompted):
     ],
 )
 def test_code_of_a_model_folder_is_refused(prompted, tmp_path, monkeypatch, kind, settings):
-    """sentence-transformers 5.0 runs it, later ones import what a router or a dense layer names."""
+    """Try routers and dense layers. sentence-transformers would run or import their code."""
     pytest.importorskip("sentence_transformers")
     folder, ran = tmp_path / "model", tmp_path / "ran"
     shutil.copytree(prompted, folder)
