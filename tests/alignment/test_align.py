@@ -210,7 +210,7 @@ def test_a_broken_document_stops_the_run_or_is_noted(tmp_path):
     aligner = Aligner(encode)
     assert pairs_of(aligner, *broken, DocumentPair(de, en), lenient=True)
     assert aligner.report.documents == 1
-    reasons = ["document is empty", "not UTF-8 (byte 0xe4)", "no such file", "names sentence 99"]
+    reasons = ["document is empty", "not UTF-8 (byte 0xe4)", "file not found", "names sentence 99"]
     assert all(reason in said for reason, said in zip(reasons, aligner.report.failed, strict=True))
 
 

@@ -349,9 +349,9 @@ def test_a_search_in_a_narrow_band_stays_there():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_sentences": 1}, "max_sentences is 1"),
-        ({"skip_quantile": 1.5}, "skip_quantile is 1.5"),
-        ({"band": 0}, "band is 0"),
+        ({"max_sentences": 1}, "max_sentences: expected"),
+        ({"skip_quantile": 1.5}, "skip_quantile: expected"),
+        ({"band": 0}, "band: expected"),
     ],
 )
 def test_settings_that_can_not_be(options, message):

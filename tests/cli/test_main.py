@@ -98,9 +98,9 @@ def test_ctrl_c_is_one_line(told):
         ),
         (
             OSError(errno.ENOTDIR, "No folder", b"/d"),
-            "/d: No folder; a part of the path is a file; choose another place",
+            "/d: No folder; a part of the path is a file; choose another path",
         ),
-        (TimeoutError("no answer"), "no answer; check the disk and the paths given"),
+        (TimeoutError("no answer"), "no answer; check the disk and the paths"),
     ],
 )
 def test_what_the_system_refuses_is_one_line(told, error, line):

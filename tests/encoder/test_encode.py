@@ -286,10 +286,10 @@ def test_progress_counts_every_text(encoder, sentences, capsys):
 @pytest.mark.parametrize(
     ("texts", "options", "kind", "match"),
     [
-        ({"a text"}, {}, ConfigError, "got a set"),
-        (["a text"], {"batch_size": 0}, ConfigError, "batch_size is 0"),
-        (["a text"], {"batch_tokens": 0}, ConfigError, "batch_tokens is 0"),
-        (["a text"], {"dtype": "float8"}, ConfigError, r"dtype 'float8' .*: float32"),
+        ({"a text"}, {}, ConfigError, "found a set"),
+        (["a text"], {"batch_size": 0}, ConfigError, "batch_size: .*found 0"),
+        (["a text"], {"batch_tokens": 0}, ConfigError, "batch_tokens: .*found 0"),
+        (["a text"], {"dtype": "float8"}, ConfigError, r"dtype 'float8'; .*: float32"),
         (["a text"], {"language": "Germn"}, DataError, "Germn"),
     ],
 )

@@ -235,7 +235,7 @@ def test_devices_that_are_not_there_are_named():
     assert choose_device("cpu") == torch.device("cpu")
     assert choose_device().type == ("cuda" if torch.cuda.is_available() else "cpu")
     for name in ("cuda:99", "tpu7"):
-        with pytest.raises(ConfigError, match=f"device '{name}' can't be"):
+        with pytest.raises(ConfigError, match=f"device '{name}' cannot be"):
             choose_device(name)
 
 

@@ -365,7 +365,7 @@ def without(options, term):
         try:
             return dataclasses.replace(options, **changes)
         except ConfigError as error:
-            unread = re.match(r"(\w+) is set, but", str(error))
+            unread = re.match(r"(\w+) has no effect with", str(error))
             if unread is None or unread[1] in changes:
                 raise
             changes[unread[1]] = defaults[unread[1]]

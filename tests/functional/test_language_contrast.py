@@ -152,5 +152,5 @@ def test_half_precision_and_autocast_give_a_float32_loss():
 
 def test_a_single_pair_alone_has_nothing_to_compare():
     x, y = embeddings(1), embeddings(1, seed=1)
-    with pytest.raises(ValueError, match="one sentence more"):
+    with pytest.raises(ValueError, match="one other sentence"):
         language_contrastive(x, y)

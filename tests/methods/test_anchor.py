@@ -351,9 +351,9 @@ def test_without_a_contrast_the_center_alone_is_left(monkeypatch):
 
 def test_several_teachers_without_a_bank_are_an_error(tmp_path):
     name = saved_teacher(tmp_path / "teacher")
-    with pytest.raises(ConfigError, match="need a bank"):
+    with pytest.raises(ConfigError, match="require a bank"):
         build(teachers=(name, name))(tiny_pairs())
-    with pytest.raises(ConfigError, match="need a bank"):  # nor one of another width
+    with pytest.raises(ConfigError, match="require a bank"):  # nor one of another width
         build(teachers=(saved_teacher(tmp_path / "narrow", hidden_size=8),))(tiny_pairs())
 
 

@@ -67,7 +67,7 @@ def test_the_teacher_reads_english_whichever_side_it_is_stored_on():
 
 def test_a_pair_without_the_pivot():
     batch = tiny_batch("calibrated")
-    with pytest.raises(DataError, match="no side in eng_Latn"):
+    with pytest.raises(DataError, match=r"no side in .*eng_Latn"):
         tiny_objective("calibrated")(ParallelBatch(batch.a, batch.a, 0))
 
 
@@ -145,14 +145,14 @@ def test_the_rule_can_be_switched_off():
     objective = tiny_objective("calibrated", {"decay": 0.9999, "decay_steps": 0})
     objective.total_steps = 100
     assert objective.decay == 0.9999
-    assert objective.notes() == ["teacher: decay 0.9999 as it is, (1 - decay) * steps = 0.01"]
+    assert objective.notes() == ["teacher: decay 0.9999 is unchanged, (1 - decay) * steps = 0.01"]
 
 
 def test_a_run_too_short_for_its_product_has_the_student_for_teacher():
     objective = tiny_objective("calibrated", {"decay": 0.9999})
     objective.total_steps = 5
     assert objective.decay == 0.0
-    assert objective.notes()[0].endswith("becomes 0 in 5 (not below 0)")
+    assert objective.notes()[0].endswith("becomes 0 for 5 (not below 0)")
 
 
 def test_an_unknown_pivot():

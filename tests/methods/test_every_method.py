@@ -220,7 +220,7 @@ def test_negatives_are_those_of_all_processes(method, options, terms):
 )
 def test_a_single_row_has_nothing_to_be_compared_with(method, options, what):
     row = share_of(tiny_batch(method, options), 0, world_size=6)
-    expected = rf"single {what} .*run\.global_batch_size or run\.micro_batch_size"
+    expected = rf"one {what} .*run\.global_batch_size or run\.micro_batch_size"
     with pytest.raises(ConfigError, match=expected):
         tiny_objective(method, options)(row)
 

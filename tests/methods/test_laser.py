@@ -166,5 +166,5 @@ def test_a_vocabulary_without_tags_needs_languages():
 
 
 def test_heads_have_to_divide_the_width():
-    with pytest.raises(ConfigError, match=r"decoder_heads is 5, .*18: token_dim, language_dim"):
+    with pytest.raises(ConfigError, match=r"decoder_heads: 5 .*18 \(token_dim, language_dim"):
         build("transformer", decoder_heads=5)

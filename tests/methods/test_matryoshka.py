@@ -168,9 +168,9 @@ def test_terms_that_are_switched_off_are_named(method, options, message):
         ((), (), r"matryoshka is \[\]"),
         ((8, 16), (), "matryoshka is"),
         ((16, 8, 8), (), "matryoshka is"),
-        ((16, 0), (), "dims is 0"),
+        ((16, 0), (), "dims: expected"),
         ((16, 8), (1.0,), "matryoshka_weights"),
-        ((16, 8), (1.0, 0.0), "weights is 0.0"),
+        ((16, 8), (1.0, 0.0), "weights: expected"),
     ],
 )
 def test_senseless_widths_are_errors(dims, weights, message):
@@ -179,7 +179,7 @@ def test_senseless_widths_are_errors(dims, weights, message):
 
 
 def test_the_largest_width_is_the_encoder_s():
-    with pytest.raises(ConfigError, match=r"matryoshka starts at 8, .* 16"):
+    with pytest.raises(ConfigError, match=r"matryoshka starts with 8, .* 16"):
         tiny_objective("labse", {"matryoshka": (8, 4)})
 
 

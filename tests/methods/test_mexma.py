@@ -330,7 +330,7 @@ def test_a_side_without_masked_tokens_counts_as_nothing():
 
 def test_one_sentence_has_no_neighbor():
     objective, _ = build()
-    with pytest.raises(ConfigError, match="KoLeo needs two"):
+    with pytest.raises(ConfigError, match=r"run.micro_batch_size"):
         objective(framed_pairs(objective.encoder, 1))
     without, _ = build(koleo_weight=0)
     assert torch.isfinite(without(framed_pairs(without.encoder, 1)).loss)
@@ -355,11 +355,11 @@ def test_a_vocabulary_without_mask():
 
 
 def test_a_width_that_the_heads_do_not_divide():
-    with pytest.raises(ConfigError, match=r"8 heads .* width 20"):
+    with pytest.raises(ConfigError, match=r"width 20 .* 8 heads"):
         MEXMA(MEXMAConfig(), framed_encoder(hidden_size=20))
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0])
 def test_attention_dropout_is_a_probability(rate):
-    with pytest.raises(ConfigError, match="attention_dropout is"):
+    with pytest.raises(ConfigError, match="attention_dropout: expected"):
         MEXMA(MEXMAConfig(attention_dropout=rate), framed_encoder())

@@ -261,9 +261,9 @@ def first_row(batch):
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("retrieval", "single question .*run.global_batch_size"),
-        ("semantic", "single pair .*data.batch_size"),
-        ("language", "single pair .*data.batch_size"),
+        ("retrieval", "one question .*run.global_batch_size"),
+        ("semantic", "one pair .*data.batch_size"),
+        ("language", "one pair .*data.batch_size"),
     ],
 )
 def test_a_single_row_is_an_error(part, message):

@@ -142,8 +142,8 @@ def test_checks_are_columns_and_reasons(tmp_path):
     [
         ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
         ({"threshold": float("nan")}, "threshold"),
-        ({"precision": 95}, "precision is 95"),
-        ({"prior": 0.0}, "prior is 0.0"),
+        ({"precision": 95}, "precision: expected"),
+        ({"prior": 0.0}, "prior: expected"),
     ],
 )
 def test_limits_that_can_not_be(options, message):

@@ -245,13 +245,13 @@ def test_ctrl_c(tmp_path, bitext_file):
     [
         ({"columns": ["scor"]}, "unknown column 'scor'"),
         ({"columns": []}, "no column is named"),
-        ({"output": Path("a.tsv")}, "a.tsv .*be lost"),
+        ({"output": Path("a.tsv")}, "a.tsv .*be overwritten"),
         ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv .*two outputs"),
         ({"columns": ["probability"]}, "probability needs --calibration"),
         ({"format": "tmx"}, "tsv, jsonl or csv"),
         ({"rejected": "x.tmx"}, "rejected pairs .*.tsv, .jsonl"),
-        ({"prior": 0.5}, "prior needs --calibration"),
-        ({"cosine": True, "checks": "all"}, "plain cosines"),
+        ({"prior": 0.5}, "prior requires --calibration"),
+        ({"cosine": True, "checks": "all"}, "hub and --cosine"),
     ],
 )
 def test_slips_are_seen_before_anything_is_loaded(options, message):

@@ -198,7 +198,7 @@ def test_one_thing_to_learn_from(tmp_path):
     assert not check_learning(None, tmp_path, None)  # the answers decide
     assert check_learning(tmp_path / "c", None, "x.tsv")
     (tmp_path / "c").write_text("{}")
-    with pytest.raises(DataError, match="c: no record of interlingua-calibration"):
+    with pytest.raises(DataError, match="c: expected a record of interlingua-calibration"):
         check_learning(tmp_path / "c", None, "x")
     with pytest.raises(ConfigError, match=r"name .*--learn"):
         check_learning(None, None, "x.tsv")

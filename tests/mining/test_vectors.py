@@ -104,7 +104,7 @@ def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
         table[1, 0] = np.nan
         return table
 
-    message = r"^a\.de: .*NaN .*line '1', 'de1 de2'; try --dtype float32"
+    message = r"^a\.de: .*NaN .*line '1', 'de1 de2'; pass --dtype float32"
     with pytest.raises(DataError, match=message):
         embed_side(side, broken, tmp_path / "x", path="a.de")
     with pytest.raises(DataError, match=r"NaN .*line '0'"):
@@ -126,7 +126,7 @@ def test_vectors_of_a_file(tmp_path):
     for name, message in (
         ("a.npy", "expected 5 rows"),
         ("a.raw", "48 bytes .* 5 lines"),
-        ("o.npy", "array that can be mapped"),
+        ("o.npy", "cannot be mapped"),
         ("none.npy", "No such file"),
     ):
         with pytest.raises(DataError, match=message):

@@ -76,10 +76,10 @@ def test_a_slip_in_the_last_source_or_the_vocabulary_costs_no_work(tmp_path, cor
     monkeypatch.setattr("interlingua.preparation.pipeline.ingest", lambda *_: pytest.fail("reads"))
     config = config_for(tmp_path, corpus)
     sources = (*config.sources, SourceConfig(paths=(corpus / "absent.de-en.tsv",)))
-    with pytest.raises(DataError, match=r"absent\.de-en\.tsv: no such file"):
+    with pytest.raises(DataError, match=r"absent\.de-en\.tsv: file not found"):
         prepare_corpus(dataclasses.replace(config, sources=sources))
     vocabulary = VocabularyConfig(path=str(tmp_path / "absent"))
-    with pytest.raises(DataError, match="absent: no such"):
+    with pytest.raises(DataError, match="absent: model folder"):
         prepare_corpus(dataclasses.replace(config, vocabulary=vocabulary))
 
 
@@ -174,9 +174,9 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     config = config_for(tmp_path, corpus)
     config.output.mkdir()
     (config.output / "precious").write_text("x")
-    with pytest.raises(DataError, match="already there"):
+    with pytest.raises(DataError, match="--overwrite"):
         prepare_corpus(config)
-    with pytest.raises(ConfigError, match="holds other files"):
+    with pytest.raises(ConfigError, match="contains other files"):
         prepare_corpus(config, overwrite=True)
     assert (config.output / "precious").exists()
     (config.output / "precious").unlink()

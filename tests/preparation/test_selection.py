@@ -16,6 +16,7 @@ from interlingua.preparation.ingest import ingest
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.selection import drop_near_duplicates, select
 from interlingua.preparation.shards import Fate, Shard
+from interlingua.runtime.workers import Workers
 from tests.preparation.conftest import config_for, sentences, shard_of, write_tsv
 
 
@@ -280,7 +281,7 @@ def test_the_later_pair_goes_across_shards_and_dropped_rows_count_for_nothing(tm
     near = [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")]
     second = shard_of(tmp_path, 1, near)
     second.fates[0] = Fate.duplicate
-    drop_near_duplicates([first, second], 0.8, tmp_path / "near", StageProgress())
+    drop_near_duplicates([first, second], 0.8, tmp_path / "near", StageProgress(), Workers())
     assert first.fates.tolist() == [0, 0]
     assert second.fates.tolist() == [Fate.duplicate, 0, Fate.near_duplicate]
     assert list((tmp_path / "near").iterdir()) == []
@@ -293,16 +294,16 @@ def test_one_equal_side_is_not_enough(tmp_path):
         ("sehr gemächlich lief der Greis nach Hause", english),
     ]
     shard = shard_of(tmp_path, 0, rows)
-    drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress())
+    drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress(), Workers())
     assert shard.fates.tolist() == [0, 0]
 
 
 def test_an_error_leaves_no_index_behind(tmp_path, monkeypatch):
-    def broken(self, texts):
+    def broken(self, hashed):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(NearDuplicates, "add", broken)
+    monkeypatch.setattr(NearDuplicates, "append", broken)
     shard = shard_of(tmp_path, 0, [("ein Haus", "a house")])
     with pytest.raises(OSError, match="No space left"):
-        drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress())
+        drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress(), Workers())
     assert list((tmp_path / "near").iterdir()) == []

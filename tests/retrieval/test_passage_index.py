@@ -308,7 +308,7 @@ def test_a_build_goes_on_where_no_table_was_made_yet(empty):
 @pytest.mark.parametrize("where", [None, "language = 'deu_Latn'"])
 def test_words_are_not_searched_before_the_build_ended(empty, where):
     empty.add(invented(3), embed)
-    with pytest.raises(CheckpointError, match="index build again"):
+    with pytest.raises(CheckpointError, match="index build` again"):
         empty.matching("number", 3, where=where)
     assert len(empty.nearest(embed(invented(1))[0], 3)) == 3
     empty.finish()
@@ -336,7 +336,7 @@ def test_warnings_of_lancedb_are_not_shown(tmp_path):
 def test_a_second_writer_is_refused(index):
     with (
         index.writing(),
-        pytest.raises(ConfigError, match="wait for it"),
+        pytest.raises(ConfigError, match="wait until"),
         PassageIndex(index.folder).writing(),
     ):
         pass

@@ -223,7 +223,7 @@ BINARY = {
     "PDF": (b"%PDF-1.7\n", "pdftotext"),
     "Office": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "pandoc"),
     "SQLite": (b"SQLite format 3\0", "sentence"),
-    "image": (b"GIF89a\1\0\1\0", "give text"),
+    "image": (b"GIF89a\1\0\1\0", "use a text file"),
     "binary": (bytes(range(32)) * 4, "iconv"),
 }
 

@@ -193,7 +193,7 @@ def test_a_kill_while_a_folder_is_replaced_loses_none(tmp_path, way, moment):
     if way == "exchange":
         assert (tmp_path / "corpus" / "name").read_text() == "new"
     with (
-        pytest.raises(DataError, match="already there"),
+        pytest.raises(DataError, match="already exists"),
         files.atomic_directory(tmp_path / "corpus"),
     ):
         pass

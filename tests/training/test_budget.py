@@ -209,7 +209,7 @@ def test_what_takes_a_third_even_once_is_made_at_the_end_alone(tiny_config):
     run = tiny_config(eval_steps=7, save_steps=0.1).run
     fitted = fit(100, run, Costs(step=1.0, evaluation=40.0, checkpoint=10.0))
     assert (fitted.steps, fitted.eval_steps, fitted.save_steps) == (50, 50, 50)
-    assert "at the end alone" in fitted.warnings[0]
+    assert "only at the end" in fitted.warnings[0]
 
 
 def test_few_steps_are_said(tiny_config):

@@ -238,7 +238,7 @@ def test_prefixes_are_those_of_the_config(tiny_table, word_vocabulary):
     objective = build_objective(train_config_from(tiny_table), word_vocabulary)
     assert objective.matryoshka.dims == objective.encoder.settings.matryoshka_dims == (32, 8)
     tiny_table["method"]["matryoshka"] = [16, 8]
-    with pytest.raises(ConfigError, match="matryoshka starts at 16"):
+    with pytest.raises(ConfigError, match="matryoshka starts with 16"):
         build_objective(train_config_from(tiny_table), word_vocabulary)
 
 

@@ -67,4 +67,4 @@ def test_embeddings_that_are_not_finite_are_told_and_are_no_crash(value):
     embeddings[2, 1] = value
     found = spread(embeddings)
     assert all(math.isnan(number) for number in found)
-    assert found.warning().startswith("the embeddings are not finite: try a lower learning_rate")
+    assert found.warning().startswith("the embeddings contain NaN or infinity; lower learning_rate")

@@ -115,7 +115,7 @@ def test_a_named_checkpoint(begun, tmp_path):
     path = folder.checkpoints / "step-00000004"
     elsewhere = RunFolder(tmp_path / "elsewhere")
     assert elsewhere.start(asked, str(path), print) == Start(settled, path, 1)
-    with pytest.raises(CheckpointError, match=r"state\.json: no such file"):
+    with pytest.raises(CheckpointError, match=r"state\.json: file not found"):
         folder.start(asked, folder.checkpoints / "step-00000005", print)
 
 
@@ -123,7 +123,7 @@ def test_only_damaged_checkpoints(begun):
     folder, asked, _ = begun
     (folder.checkpoints / "step-00000004" / "state.json").unlink()
     warnings = []
-    with pytest.raises(CheckpointError, match="checkpoint is whole"):
+    with pytest.raises(CheckpointError, match="all checkpoints are damaged"):
         folder.start(asked, "auto", warnings.append)
     assert len(warnings) == 1
 

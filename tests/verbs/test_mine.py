@@ -139,7 +139,7 @@ def test_pairs_do_not_depend_on_a_line_break_within(texts):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"k": 0}, "k is 0"),
+        ({"k": 0}, "k: expected"),
         ({"columns": "score"}, "columns"),
         ({"report": "p.html"}, "report"),
         ({"shard": "1/2"}, "--work"),

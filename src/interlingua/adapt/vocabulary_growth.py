@@ -138,7 +138,9 @@ def grow_vocabulary(
     """
     kind = vocabulary.model_type
     if kind not in _KINDS:
-        raise ConfigError(f"a {kind} tokenizer can't take new pieces; {', '.join(_KINDS)} can")
+        raise ConfigError(
+            f"a {kind} tokenizer cannot be extended; use a model with one of: {', '.join(_KINDS)}"
+        )
     # Characters come first, since pieces of them can be learned only from text that spells them.
     characters = unknown_characters(vocabulary, texts, min_count=min_count, language=language)
     found: dict[str, TokenRun] = dict.fromkeys(characters, (vocabulary.unk_id,))

@@ -86,7 +86,7 @@ def mlm_mask(
         ConfigError: ``ratio`` is not in (0, 1].
     """
     if not 0 < ratio <= 1:
-        raise ConfigError(f"mask ratio {ratio}; choose one in (0, 1]")
+        raise ConfigError(f"mask ratio: expected a number above 0 and at most 1, found {ratio}")
     ids = batch.input_ids
     special = _as_tensor(special_ids, batch.input_ids)
     maskable = ~torch.isin(ids, special)

@@ -137,8 +137,8 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
     if wrong:
         pair = f"{a.languages[wrong[0]]}-{b.languages[wrong[0]]}"
         raise DataError(
-            f"a pair {pair} has no side in {pivot}; set the method's pivot, or prepare without"
-            " such pairs"
+            f"the pair {pair} has no side in the pivot language {pivot}; set the method's pivot,"
+            " or prepare the corpus without such pairs"
         )
     # Row i of ``b`` is at i + B in both together; it is the other language's where it is not the
     # pivot's.

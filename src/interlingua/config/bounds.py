@@ -122,7 +122,7 @@ class InsideFolder:
 
     def describe(self, kind: str) -> str:
         """Describe the required path."""
-        return "a path inside of the model folder"
+        return "a path inside the model folder"
 
 
 NUMBER_RULES = (Between, AtLeast, Above)

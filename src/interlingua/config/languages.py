@@ -411,7 +411,9 @@ def _unknown(name: str) -> DataError:
     if spoken:
         offered = ", ".join(f"{language.code} ({language.name})" for language in spoken[:4])
         country = regions()[key.upper()].name
-        return DataError(f"unknown language {name!r}, a code of {country}; use {offered}")
+        return DataError(
+            f"unknown language {name!r}, a code of the country {country}; use one of: {offered}"
+        )
     # Codes of two or three letters are all near to some other one, which means nothing.
     near = []
     if len(key) > 3:

@@ -117,10 +117,12 @@ def check_arguments(cls: Any, given: Mapping[str, Any]) -> None:
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
     for name in given:
         if name not in fields:
-            raise ConfigError(f"{cls.__name__} has no option {name!r}{_nearest(cls, name, fields)}")
+            raise ConfigError(
+                f"{cls.__name__}: unknown option {name!r}{_nearest(cls, name, fields)}"
+            )
     for name, field in fields.items():
         if name not in given and _is_required(field):
-            raise ConfigError(f"{cls.__name__} needs {name}; give it")
+            raise ConfigError(f"{cls.__name__} requires {name}; set it")
     for name, bounded in bounds_of(cls).items():
         if name in given:
             _check_numbers(name, given[name], bounded)
@@ -174,7 +176,7 @@ def _fill(cls: Any, table: Mapping[str, Any], key: str, origin: ValueOrigin) -> 
     for name, field in fields.items():
         if name not in values and _is_required(field):
             expected = describe_type(hints[name], origin)
-            raise MisfitError(f"{_below(key, name)} is missing, expected {expected}")
+            raise MisfitError(f"{_below(key, name)} is missing; expected {expected}")
     # The dataclass checks how its values go together, and knows neither the file nor its section.
     try:
         return cls(**values)
@@ -263,7 +265,7 @@ def _unfit(hint: Any, value: Any, key: str, origin: ValueOrigin, got: str = "") 
 
 def _misfit(key: str, got: str, expected: str) -> str:
     """Return the sentence of every error about a value."""
-    return f"{key or 'the content'} is {got}, expected {expected}"
+    return f"{key or 'the content'}: expected {expected}, found {got}"
 
 
 def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:

@@ -311,13 +311,14 @@ def resolve_name(registry: Registry, name: str) -> Any:
         ) from error
     if not isinstance(found, type):
         raise ConfigError(
-            f"{registry.kind} {name!r} is not a class but of type {type(found).__name__}, see"
-            f" {registry.base}"
+            f"{registry.kind} {name!r}: expected a class like {registry.base}, found"
+            f" {type(found).__name__}; name a class"
         )
     missing = [attribute for attribute in registry.needs if not hasattr(found, attribute)]
     if missing:
         raise ConfigError(
-            f"{registry.kind} {name!r} has no {missing[0]}; expected a class like {registry.base}"
+            f"{registry.kind} {name!r}: expected a class like {registry.base}, but it has no"
+            f" {missing[0]}; implement it"
         )
     return found
 
@@ -328,7 +329,7 @@ def _installed_place(registry: Registry, name: str) -> str:
     places = {entry.value for entry in installed(registry.group) if entry.name == name}
     if len(places) > 1:
         raise ConfigError(
-            f"{registry.kind} {name!r} is in several packages; name one:"
+            f"{registry.kind} {name!r} is defined by several packages; use one of:"
             f" {', '.join(sorted(places))}"
         )
     if not places:
@@ -358,7 +359,8 @@ def import_place(place: str) -> Any:
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(
-            f"{place!r} can't be imported ({reason}); check the spelling and what is installed"
+            f"{place!r}: cannot be imported ({reason}); check the spelling and the installed"
+            " packages"
         ) from error
     try:
         return getattr(imported, attribute)
@@ -381,4 +383,4 @@ def check_choice(option: str, value: str, choices: Collection[str]) -> None:
         ConfigError: the value is not among the choices.
     """
     if value not in choices:
-        raise ConfigError(f"{option} {value!r} is unknown; there are: {', '.join(choices)}")
+        raise ConfigError(f"unknown {option} {value!r}; use one of: {', '.join(choices)}")

@@ -62,7 +62,5 @@ def calibrate_ranges(
                 ranges = found[width].joined(ranges)
             found[width] = ranges
     if not found:
-        raise DataError(
-            "ranges are measured on texts, got none; give some thousand of the kind to be embedded"
-        )
+        raise DataError("no texts to measure ranges on; pass a few thousand typical texts")
     encoder.settings = dataclasses.replace(settings, int8_ranges={**settings.int8_ranges, **found})

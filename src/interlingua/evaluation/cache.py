@@ -361,8 +361,8 @@ def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path
     """
     if model.identity is None:
         raise ConfigError(
-            f"vectors of {model.name} can't be kept, since a change of it would go unnoticed; drop"
-            " the cache, or name a version: --set function.version=1"
+            f"vectors of {model.name} cannot be cached, because a change of the model would not be"
+            " detected; remove the cache, or set a version: --set function.version=1"
         )
     about = vectors_depend_on(model, encoder, prompt)
     folder = cache.expanduser() / f"{model_folder(model.name, Path()).name}-{_digest(about)}"

@@ -146,11 +146,15 @@ def _results(
 def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
     """Return the data's folder, after checking that the arguments are in their order."""
     if not isinstance(suite, str) and callable(getattr(suite, "encode", None)):
-        raise ConfigError(f"evaluate takes an encoder first, got {type(encoder).__name__}; {ORDER}")
+        raise ConfigError(
+            f"the first argument: expected an encoder, found {type(encoder).__name__}; {ORDER}"
+        )
     if data is None:
         data = os.environ.get("INTERLINGUA_DATA")
     if data is None:
-        raise DataError("no data: name the folder of the data sets, or set INTERLINGUA_DATA")
+        raise DataError(
+            "no folder of data sets is set; pass the folder, or set the variable INTERLINGUA_DATA"
+        )
     return Path(data).expanduser()
 
 
@@ -163,8 +167,8 @@ def _loaded(
         return loaded, model or info
     if not callable(getattr(encoder, "encode", None)):
         raise ConfigError(
-            "evaluate takes an encoder (interlingua.load) or a model's folder first, got"
-            f" {type(encoder).__name__}; {ORDER}"
+            "the first argument: expected an encoder (interlingua.load) or a model's folder,"
+            f" found {type(encoder).__name__}; {ORDER}"
         )
     return encoder, model
 
@@ -228,7 +232,10 @@ def _checked(
     # whatever it is: a function may know no text but its own, and a try is not a reason to stop
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
-        untried = f"the sentences to try the model on could not be embedded ({reason})"
+        untried = (
+            "the checks of the model were skipped, because their sentences could not be"
+            f" embedded ({reason})"
+        )
         return {"warnings": [untried], _LATE: untried}
     for warning in found.warnings:
         log.warning("%s", warning)
@@ -329,8 +336,8 @@ def _scored_parts(
     names = ", ".join(absent)
     budget.left_out[result.task] = f"{len(absent)} of {len(parts)} ({names})"
     note = (
-        f"the budget of {budget} was used: {len(embedded)} of {len(parts)} scored, left out:"
-        f" {names}"
+        f"the budget of {budget} is used up: {len(embedded)} of {len(parts)} were scored,"
+        f" skipped: {names}"
     )
     return dataclasses.replace(result, notes=(*result.notes, note))
 
@@ -370,13 +377,14 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
     found = parse_shard(shard)
     if cache is None:
         raise ConfigError(
-            "--shard and --devices need --cache, the folder in which all parts keep their vectors"
+            "--shard and --devices require --cache; pass the folder in which all parts store"
+            " their vectors"
         )
     # checked before anything is embedded
     whole = [task.name for task in tasks if not hasattr(task, "embed_shard")]
     if whole:
         raise ConfigError(
-            f"--shard, --devices: expected retrieval tasks, got {', '.join(whole)}; run without"
-            " them"
+            f"--shard and --devices: expected retrieval tasks, found {', '.join(whole)}; remove"
+            " these tasks"
         )
     return found

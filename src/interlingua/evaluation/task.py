@@ -230,16 +230,16 @@ class Task(CheckedSettings, abc.ABC):
         """Return the files that ``reader`` finds in a folder, by key; nothing in another layout."""
         reader = getattr(type(self), "reader", None)
         if reader is None:
-            raise NotImplementedError(f"{type(self).__name__} needs reader, or files")
+            raise NotImplementedError(f"{type(self).__name__} must define reader, or files")
         return reader(folder)
 
     def units(self, folder: Path) -> Iterable[Unit[Any]]:
         """Read the units to be scored separately."""
-        raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
+        raise NotImplementedError(f"{type(self).__name__} must define units and score, or run")
 
     def score(self, encoder: CachedEncoder, unit: Unit[Any]) -> Scored:
         """Run the protocol on one unit."""
-        raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
+        raise NotImplementedError(f"{type(self).__name__} must define units and score, or run")
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """Run the protocol on all of the data.
@@ -341,7 +341,7 @@ class LanguageTask(Task):
 
     def unit(self, key: str, file: Any, folder: Path) -> Unit[Any]:
         """Read one of the ``files``; ``folder`` is named in errors."""
-        raise NotImplementedError(f"{type(self).__name__} needs unit, or units")
+        raise NotImplementedError(f"{type(self).__name__} must define unit, or units")
 
     def parts(self, data: Path) -> list[str]:
         """Return the parts that ``languages`` selects.

@@ -45,7 +45,7 @@ class Budget:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
         if not found or float(found[1]) <= 0:
             raise ConfigError(
-                f"budget {text!r}: not a time; give a number with a unit, e.g. 90s, 10m or 2h"
+                f"budget: expected a time with a unit, for example 90s, 10m or 2h, found {text!r}"
             )
         return cls(float(found[1]) * _UNITS[found[2]])
 
@@ -65,4 +65,4 @@ class Budget:
         if not self.left_out:
             return None
         parts = "; ".join(f"{task}: {what}" for task, what in self.left_out.items())
-        return f"the budget of {self} was used; left out: {parts}"
+        return f"the budget of {self} is used up; skipped: {parts}"

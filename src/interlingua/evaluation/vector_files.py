@@ -224,7 +224,7 @@ class VectorFile:
         for mark, vector in zip(records["mark"].tolist(), found, strict=True):
             if (mark ^ _checksum(vector)) & ~_MARK:
                 raise DataError(
-                    "vectors kept here are damaged; remove the file, they are computed again",
+                    "the cached vectors are damaged; delete the file, and they are computed again",
                     path=self._path,
                 )
         return found

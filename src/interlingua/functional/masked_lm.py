@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from interlingua.kernels.calls import call_kernel, can_use_training_kernel, even_parts, in_threads
+from interlingua.kernels.calls import call_in_parts, can_use_training_kernel, even_parts
 from interlingua.runtime.devices import on_device
 from interlingua.runtime.fusion import one_pass, switch
 
@@ -262,13 +262,13 @@ def _by_rows(
     width = len(bias) if sums else 0
     totals = bias.new_zeros(len(parts), width)
 
-    def part(first: int, last: int) -> None:
-        arguments = [product[first:], bias, *(x[first:] for x in rows)]
+    def part(first: int, last: int) -> list[Any]:
+        tensors = [product[first:], bias, *(x[first:] for x in rows)]
         if sums:
-            arguments.append(totals[parts.index(first)])
-        call_kernel(name, product, last - first, product.shape[1], *arguments)
+            tensors.append(totals[parts.index(first)])
+        return [last - first, product.shape[1], *tensors]
 
-    in_threads(parts, part)
+    call_in_parts(name, product, parts, part)
     return totals.sum(0)
 
 

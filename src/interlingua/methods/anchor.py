@@ -101,11 +101,13 @@ class AnchorConfig(CheckedSettings):
         names = [field.name for field in fields(self) if field.name.endswith("_weight")]
         if sum(getattr(self, name) for name in names) == self.hard_weight:
             raise ConfigError(
-                f"{', '.join(names)} are 0, which leaves no loss; raise one besides hard_weight"
+                f"{', '.join(names)} are 0, so the method has no loss; set one of them, other"
+                " than hard_weight, above 0"
             )
         if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
             raise ConfigError(
-                'teacher_prompts: expected one for each of the teachers; give "" for those without'
+                'teacher_prompts: expected one prompt per teacher; use "" for a teacher without'
+                " a prompt"
             )
         self._refuse_unread()
 
@@ -125,7 +127,7 @@ class AnchorConfig(CheckedSettings):
         contrasts = (
             self.to_bank_weight + self.from_bank_weight + self.side_weight + self.hard_weight
         )
-        refuse_unread(self, "temperature", reason="no contrast", when=not contrasts)
+        refuse_unread(self, "temperature", reason="no contrastive term", when=not contrasts)
         refuse_unread(self, "soft_temperature", reason="soft_weight = 0", when=not self.soft_weight)
         refuse_unread(self, "side_negatives", reason="side_weight = 0", when=not self.side_weight)
 

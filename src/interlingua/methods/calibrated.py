@@ -129,11 +129,11 @@ class Calibrated(Objective):
         if not config.decay_steps:
             product = (1 - config.decay) * length
             return [
-                f"teacher: decay {config.decay:g} as it is, (1 - decay) * steps = {product:.4g}"
+                f"teacher: decay {config.decay:g} is unchanged, (1 - decay) * steps = {product:.4g}"
             ]
         kept = (1 - config.decay) * config.decay_steps
         return [
-            f"teacher: (1 - decay) * steps = {kept:.4g} is kept, so {config.decay:g} of"
-            f" {config.decay_steps:,} steps becomes {self.decay:.6g} in"
+            f"teacher: (1 - decay) * steps = {kept:.4g} is kept, so {config.decay:g} for"
+            f" {config.decay_steps:,} steps becomes {self.decay:.6g} for"
             f" {length:,}{' (not below 0)' if kept > length else ''}"
         ]

@@ -120,8 +120,8 @@ class DAP(Objective):
         layers = encoder.backbone.config.num_hidden_layers
         if config.rtl_weight and config.head_layers > layers:
             raise ConfigError(
-                f"head_layers is {config.head_layers}, but the encoder has {layers} to begin with;"
-                " lower it"
+                f"head_layers: expected at most {layers}, the number of layers of the encoder,"
+                f" found {config.head_layers}; lower it"
             )
         self.pivot = resolve_language(config.pivot).code
         self.project: nn.Module = nn.Identity()

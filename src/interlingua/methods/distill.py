@@ -90,8 +90,8 @@ class Distill(Objective):
         self.teacher.requires_grad_(False)
         if self.teacher.dim != encoder.dim:
             raise ConfigError(
-                f"teacher: {config.teacher} has embeddings of width {self.teacher.dim}, the"
-                f" encoder of {encoder.dim}; choose an encoder or a teacher of the other's width"
+                f"teacher: {config.teacher} has embeddings of width {self.teacher.dim}, but the"
+                f" encoder has width {encoder.dim}; use an encoder and a teacher of equal width"
             )
         own = encoder.vocabulary
         other = self.teacher.vocabulary
@@ -104,9 +104,9 @@ class Distill(Objective):
             [PROBE], language=self.pivot, max_tokens=limit
         ):
             raise ConfigError(
-                f"teacher: {config.teacher} has another vocabulary, and the corpus's does not keep"
-                " the text as it reads it (case, spaces); prepare the corpus with the teacher's"
-                " vocabulary, or choose another teacher"
+                f"teacher: {config.teacher} has another vocabulary, and the corpus's vocabulary"
+                " changes case or spaces of the text; prepare the corpus with the teacher's"
+                " vocabulary, or use another teacher"
             )
 
     @classmethod

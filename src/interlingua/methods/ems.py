@@ -92,12 +92,13 @@ class EMSConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if self.generative == self.contrastive == "none":
             raise ConfigError(
-                "generative and contrastive are both 'none', which leaves no loss; choose one"
+                "generative and contrastive are both 'none', so the method has no loss; set one"
+                " of them"
             )
         if self.generative == "ugt" and self.code_masking:
             raise ConfigError(
-                "code_masking masks one side and ugt both; choose generative = 'xtr' or no"
-                " code_masking"
+                "code_masking and generative = 'ugt' cannot be combined; set generative = 'xtr',"
+                " or remove code_masking"
             )
         self._refuse_unread()
 

@@ -98,7 +98,9 @@ class InfoXLM(TLM):
     """
 
     Config = InfoXLMConfig
-    no_prefixes = "it contrasts states of a middle layer, which are not the exported embeddings"
+    no_prefixes = (
+        "the method contrasts states of a middle layer, which are not the exported embeddings"
+    )
     config: InfoXLMConfig
     queue: Tensor
     filled: Tensor

@@ -54,8 +54,8 @@ class RetroMAEConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if self.enhanced and self.decoder_layers != 1:
             raise ConfigError(
-                f"decoder_layers is {self.decoder_layers}, but enhanced decoding goes with 1; set"
-                " enhanced = false"
+                f"decoder_layers: enhanced decoding requires 1, found {self.decoder_layers}; set"
+                " enhanced = false, or decoder_layers = 1"
             )
 
 

@@ -102,7 +102,7 @@ class TLM(Objective):
     """
 
     Config = TLMConfig
-    no_prefixes = "it predicts tokens and trains no sentence embedding"
+    no_prefixes = "the method predicts tokens and trains no sentence embedding"
     # Two sentences in one sequence go past ``encoder(...)``, straight to the backbone.
     in_parts = False
     config: TLMConfig
@@ -214,7 +214,7 @@ class TLM(Objective):
         most = self.encoder.backbone.config.max_tokens
         if longest > most:
             raise DataError(
-                f"two sentences have {longest} tokens together, but the encoder has {most}"
+                f"a pair of sentences has {longest} tokens, but the encoder has {most}"
                 " positions; set reset_positions = true, or lower data.max_tokens"
             )
         return tokens, cu_seqlens, None

@@ -62,7 +62,9 @@ class Journal:
             ConfigError: it has parts of another head, or is no journal.
         """
         if self.is_foreign():
-            raise ConfigError(f"{self.path} is damaged, or a file of another program; {remedy}")
+            raise ConfigError(
+                f"{self.path}: is damaged, or was written by another program; {remedy}"
+            )
         values = self.read()
         # Without a part nothing is lost by starting again.
         if len(values) < 2 and (not values or isinstance(values[0], dict)):
@@ -72,10 +74,10 @@ class Journal:
         if begun == now:
             return parts
         if not isinstance(begun, dict):
-            raise ConfigError(f"{self.path} is damaged: its first line is not whole; {remedy}")
+            raise ConfigError(f"{self.path}: is damaged or incomplete (the first line); {remedy}")
         key = min(key for key in begun.keys() | now.keys() if begun.get(key) != now.get(key))
         raise ConfigError(
-            f"{self.path} was begun with another {key} ({str(begun.get(key))[:80]},"
+            f"{self.path}: the file was begun with another {key} ({str(begun.get(key))[:80]},"
             f" {str(now.get(key))[:80]}) (then, now); {remedy}"
         )
 

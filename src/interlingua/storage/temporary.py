@@ -240,7 +240,7 @@ def _remove(path: Path) -> None:
 
 def _give_back(path: Path, target: Path) -> None:
     path.rename(target)
-    log.warning("%s was put back: a run was killed while it replaced the folder", target)
+    log.warning("%s was restored: a run was stopped while it replaced the folder", target)
 
 
 def _last_change(path: Path) -> float:

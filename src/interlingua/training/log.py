@@ -132,7 +132,7 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
     wrong = engine.mean((~largest.isfinite()).float()) > 0
     if wrong.any():
         name = names[int(wrong.int().argmax())]
-        raise _not_finite(f"the weight {name} is not finite after step {step}", checkpoints)
+        raise _not_finite(f"the weight {name} is NaN or infinity after step {step}", checkpoints)
 
 
 @contextlib.contextmanager
@@ -151,7 +151,7 @@ def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
     except InterlinguaError as error:
         if error.vectors_not_finite:
             raise _not_finite(
-                f"the encoder's vectors are not finite after step {step}", checkpoints
+                f"the encoder returned NaN or infinity after step {step}", checkpoints
             ) from error
         raise
 
@@ -162,8 +162,8 @@ def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
     if kept:
         good = f"the last good checkpoint is {kept[-1]}"
     return NotFiniteError(
-        f"{what}; {good};"
-        " try a lower optimizer.learning_rate, run.max_grad_norm = 1.0 or run.precision = fp32"
+        f"{what}; {good}; lower optimizer.learning_rate, or set run.max_grad_norm = 1.0 or"
+        " run.precision = fp32"
     )
 
 
@@ -289,8 +289,8 @@ class RunLog:
                 line = line[self._file.write(line) :]
         except OSError as error:
             raise DataError(
-                f"can't write: {error.strerror or error}; free some space and run the same command"
-                " again",
+                f"cannot be written ({error.strerror or error}); free disk space and run the"
+                " same command again",
                 path=self._metrics,
             ) from error
         if self._board is None:

@@ -153,9 +153,10 @@ def run_align(
         _refuse_options_of_files(options)
     elif options.documents is None and None in sides:
         raise ConfigError(
-            "align needs two documents, or a list of many: interlingua.align(model, source,"
-            " target), interlingua.align(model, documents=FILE, output=FOLDER); on the command"
-            " line: interlingua align SOURCE TARGET, or --list FILE -o FOLDER"
+            "expected two documents, or a list of document pairs; in Python:"
+            " interlingua.align(model, source, target) or interlingua.align(model,"
+            " documents=FILE, output=FOLDER); on the command line: interlingua align SOURCE"
+            " TARGET or interlingua align --list FILE -o FOLDER"
         )
     check_inputs(options)
     from interlingua.verbs.parts.sources import open_model
@@ -248,7 +249,7 @@ def _refuse_options_of_files(options: AlignOptions) -> None:
              "sheet", "header_row")  # fmt: skip
     for name in names:
         if getattr(options, name):
-            raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
+            raise ConfigError(f"{name} requires documents in files; remove it, or pass two files")
 
 
 def _align_lists(options: AlignOptions) -> Links:

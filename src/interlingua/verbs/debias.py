@@ -128,16 +128,19 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
                 object.__setattr__(self, field.name, None)
         if self.vectors is None:
             if self.labels is not None or self.map is not None:
-                raise ConfigError("--labels and --map go with --vectors; add it, or remove them")
+                raise ConfigError(
+                    "--labels and --map require --vectors; add --vectors, or remove them"
+                )
             if self.model is None or not self.texts:
                 raise ConfigError(
-                    "debias needs a model and texts, or vectors: interlingua.debias(model, texts,"
-                    " output); on the command line: interlingua debias MODEL TEXTS... -o DIR"
+                    "expected a model and texts, or vectors; in Python: interlingua.debias(model,"
+                    " texts, output); on the command line: interlingua debias MODEL TEXTS... -o"
+                    " DIR"
                 )
             return
         if self.model is not None:
             raise ConfigError(
-                f"--vectors maps stored vectors and reads no model or texts; remove {self.model}"
+                f"--vectors and a model or texts cannot be combined; remove {self.model}"
             )
         if not isinstance(self.vectors, str | os.PathLike):
             # Arrays come back, and nothing is written.
@@ -220,8 +223,8 @@ def run_debias(
     own, others = backend_settings(options.settings or (), options.backend)
     if others:
         raise ConfigError(
-            f"--set {others[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1"
-            f"{train_key_hint_of(others[0])}"
+            f"--set {others[0]}: expected BACKEND.OPTION=VALUE, for example"
+            f" function.version=1{train_key_hint_of(others[0])}"
         )
     texts = options.texts or ()
     if isinstance(texts, str | os.PathLike):

@@ -241,9 +241,11 @@ def check_documents_options(options: DocumentsOptions) -> MemoryConfig:
 
     check_choice("match", options.match, MATCHES)
     if options.pairs is not None and options.match != "auto":
-        raise ConfigError(f"--pairs names all pairs; leave out --match {options.match}")
+        raise ConfigError(f"--pairs and --match {options.match} cannot be combined; remove one")
     if options.output is None and (options.report is not None or options.paired is not None):
-        raise ConfigError("a report and a file of pairs need an output; name it with --output")
+        raise ConfigError(
+            "--report and --write-pairs require --output; add --output, or remove them"
+        )
     if options.output is not None:
         guess_format(options.output)
     return MemoryConfig(

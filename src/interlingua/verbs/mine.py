@@ -217,18 +217,19 @@ def check_mine(options: MineOptions) -> CheckPlan:
     if options.output is not None:
         check_output(options.output, columns, checks)
     elif columns is not None or options.report is not None:
-        raise ConfigError("columns and a report need an output, the file of the pairs")
+        raise ConfigError("--columns and --report require --output; add --output, or remove them")
     _bad_lines(options)
     if options.calibration is None and (
         options.precision is not None or "probability" in (columns or ())
     ):
         raise ConfigError(
-            "a precision or a column of probabilities needs --calibration; make one with"
-            " interlingua calibrate"
+            "--precision and the column probability require --calibration; create one with"
+            " `interlingua calibrate`"
         )
     if options.shard is not None and options.work is None:
         raise ConfigError(
-            "a shard needs --work, the folder that all shards share or that is copied together"
+            "--shard requires --work; pass a folder that all shards share, or that is copied"
+            " together afterwards"
         )
     if options.shard is not None:
         parse_shard(options.shard)

@@ -125,7 +125,7 @@ def _check_first(options: SearchOptions) -> None:
             check_encoder_named(options.folder, "search(model, question, texts)")
     elif not isinstance(options.folder, str | os.PathLike):
         raise ConfigError(
-            "search needs the folder of an index, or texts after the question:"
+            "expected the folder of an index, or texts after the question; call"
             " interlingua.search(model, question, texts)"
         )
 
@@ -172,7 +172,7 @@ def _questions(questions: str | Sequence[str]) -> Iterator[str]:
     if questions == [STANDARD_INPUT]:
         return _typed_questions()
     if not questions or any(map(is_blank, questions)):
-        raise ConfigError("the question is empty; give some text")
+        raise ConfigError("the question is empty; pass a text")
     return iter(questions)
 
 
@@ -184,7 +184,7 @@ def _typed_questions() -> Iterator[str]:
             is_empty = False
             yield question
     if is_empty:
-        raise DataError("standard input holds no question; write one a line")
+        raise DataError("standard input contains no question; write one question per line")
 
 
 def run_search(options: SearchOptions) -> Ranking | list[Ranking]:

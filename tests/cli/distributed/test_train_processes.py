@@ -36,7 +36,7 @@ def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
     for before, now, name in ((1, 2, "one"), (2, 1, "two")):
         cut_to_step(tmp_path / name, 2)
         said = train(now, name)
-        assert f"began with {before} processes (now {now})" in said
+        assert f"began with {before} processes and continues with {now}" in said
         made = [step for step in range(1, 5) if f"step {step}/4 | loss" in said]
         assert made == [3, 4]
         assert f"devices = {now}" in (tmp_path / name / "config.toml").read_text(encoding="utf-8")

@@ -42,8 +42,8 @@ def test_what_is_no_corpus_is_not_overwritten(refused, tmp_path, config):
     mine.parent.mkdir()
     mine.write_text("mine")
     said = refused(f"prepare {config} -o {mine.parent} --overwrite")
-    assert "mine holds other files" in said.err
-    assert "a file of that name" in refused(f"prepare {config} -o {mine} --overwrite").err
+    assert "mine: the folder contains other files" in said.err
+    assert "expected a folder" in refused(f"prepare {config} -o {mine} --overwrite").err
     assert mine.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 

@@ -244,10 +244,10 @@ def test_topics_without_a_language(tmp_path):
         ("nq.json", '{"data": [{"title": "x"}]}', r"not SQuAD's form .*KeyError 'paragraphs'"),
         ("nq.json", '{"data":\n,}', r"nq.json:2: not JSON"),
         ("mrtydi.jsonl", '{"query": "a"}\n', r"mrtydi.jsonl: its language is unknown"),
-        ("ko.jsonl", '{"query": "a"}\n[]\n', r"ko.jsonl:2: list, expected an object"),
+        ("ko.jsonl", '{"query": "a"}\n[]\n', r"ko.jsonl:2: .*list"),
         ("ko.jsonl", "{\n", r"ko.jsonl:1: not JSON"),
-        ("questions.questions.tsv", "", "questions.passages.txt: no such file"),
-        ("en.questions.tsv", "", r"en.passages.txt: no such file"),
+        ("questions.questions.tsv", "", "questions.passages.txt: file not found"),
+        ("en.questions.tsv", "", r"en.passages.txt: file not found"),
     ],
 )
 def test_broken_files(tmp_path, name, text, message):

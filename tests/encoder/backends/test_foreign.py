@@ -76,7 +76,7 @@ def test_options_are_checked_and_those_that_change_vectors_are_told():
         (np.ones((1, 4)), 0, r"shape \(1, 4\), expected \(2, d\)"),
         (np.ones(2), 0, r"shape \(2,\), expected \(2, d\)"),
         (np.ones((2, 4)), 5, r"shape \(2, 4\), expected \(2, 5\)"),
-        (np.array([[1.0], [np.nan]]), 0, "NaN .*'b'; try"),
+        (np.array([[1.0], [np.nan]]), 0, "NaN .*'b'; "),
     ],
 )
 def test_vectors_that_cant_be_scored(vectors, dim, message):
@@ -86,7 +86,7 @@ def test_vectors_that_cant_be_scored(vectors, dim, message):
 
 @pytest.mark.parametrize("found", [["a", "b"], [[1.0], [1.0, 2.0]], [{}, {}]])
 def test_what_is_no_array_of_numbers(found):
-    with pytest.raises(TaskError, match=r"no array .*\(n, d\)"):
+    with pytest.raises(TaskError, match=r"array .*\(n, d\)"):
         as_vectors(found)
 
 
@@ -96,5 +96,5 @@ def test_tensors_of_any_kind_are_numbers():
         found = as_vectors(torch.tensor([[1.0, 2.5]], dtype=dtype, requires_grad=True))
         assert (found.tolist(), found.dtype) == ([[1.0, 2.5]], np.float32)
     for wrong in (np.array([[1j]]), [torch.ones(2, requires_grad=True)]):
-        with pytest.raises(TaskError, match=r"no array .*\(n, d\)"):
+        with pytest.raises(TaskError, match=r"array .*\(n, d\)"):
             as_vectors(wrong)

@@ -316,7 +316,7 @@ def test_layers_of_every_kind_are_close_and_the_same_by_threads_and_alone(
     ("shape", "reason"),
     [
         (sized(96, 4, 96, positions="rotary"), "a width is not a multiple of 16"),
-        (sized(48, 1, 96, positions="rotary"), "half a head"),
+        (sized(48, 1, 96, positions="rotary"), "half the width of a head"),
         (sized(64, 2, 72, gated=True), "a width is not a multiple of 16"),
     ],
 )
@@ -342,7 +342,7 @@ def test_what_goes_before_a_gate_has_to_fill_panels(random_batch):
 def test_a_config_does_not_decide_how_much_memory_angles_take():
     """Check a learned table, which has weights. A number in a config costs an attacker nothing."""
     shape = sized(64, 2, 96, positions="rotary", max_position_embeddings=1 << 20)
-    assert "table of angles" in CompiledBackbone.refusal(backbone_with(**shape), torch.float32)
+    assert "rotary table" in CompiledBackbone.refusal(backbone_with(**shape), torch.float32)
 
 
 def test_tiles_are_for_models_that_have_layers():
@@ -501,7 +501,7 @@ def test_bytes_are_the_same_by_other_instructions(variants, states_by, random_ba
 @needs_kernel
 def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
     frozen = CompiledBackbone(backbone_with(max_position_embeddings=20), torch.float32)
-    with pytest.raises(IndexError, match="from 0 to 99, got 5 to 100"):
+    with pytest.raises(IndexError, match="from 0 to 99, found 5 to 100"):
         frozen(torch.tensor([5, 100]), torch.tensor([0, 2]))
     with pytest.raises(IndexError, match=r"21 tokens, .*20"):
         frozen(torch.ones(21, dtype=torch.int64), torch.tensor([0, 21]))
@@ -530,7 +530,7 @@ def test_the_kernel_is_taken_where_it_can_be(monkeypatch):
     for dtype in (torch.float32, torch.int8):
         assert type(freeze(fitting, dtype)) is kernel
         assert type(freeze(other, dtype)) is FrozenBackbone
-    assert CompiledBackbone.refusal(fitting, torch.float16) == "it has no float16"
+    assert CompiledBackbone.refusal(fitting, torch.float16) == "float16 is not supported"
     monkeypatch.setattr(compiled, "library", lambda name: None)
     for dtype in (torch.float32, torch.int8):
         assert type(freeze(fitting, dtype)) is FrozenBackbone

@@ -193,12 +193,12 @@ def test_tiles_and_kernels_without_int16_refuse_it(monkeypatch):
     monkeypatch.setattr(compiled, "library", lambda name: object())
     layouts = {
         "tiles": WeightLayout(panel=32, bfloats=True, tiles=True, int16s=True),
-        "no int16": WeightLayout(panel=16, bfloats=False),
+        "not multiply int16": WeightLayout(panel=16, bfloats=False),
     }
     for reason, layout in layouts.items():
         monkeypatch.setattr(compiled, "layout_of", lambda kernel, layout=layout: layout)
         assert reason in Int16Backbone.refusal(backbone, torch.bfloat16)
-        assert "kernel does" in Int16Backbone.refusal(backbone, torch.float32)
+        assert "executor kernel" in Int16Backbone.refusal(backbone, torch.float32)
 
 
 def test_first_measures_nothing(monkeypatch):

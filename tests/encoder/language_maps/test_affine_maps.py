@@ -149,7 +149,7 @@ def test_shift_needs_known_languages(labeled):
 def test_one_language_or_nan_is_refused(labeled):
     with pytest.raises(DataError, match="at least 2"):
         language_statistics([("a", np.ones((3, 2)))])
-    with pytest.raises(DataError, match="not finite"):
+    with pytest.raises(DataError, match="NaN or infinity"):
         language_statistics([("a", np.array([[1.0, np.nan]]))])
 
 

@@ -34,7 +34,7 @@ def test_map_read_back_gives_the_same_vectors(statistics, method, tmp_path):
 
 
 def test_missing_or_damaged_map_is_refused(statistics, tmp_path):
-    with pytest.raises(CheckpointError, match="no such file"):
+    with pytest.raises(CheckpointError, match="file not found"):
         read_map(tmp_path)
     path = tmp_path / MAP_FILE
     write_map(fit_language_map(statistics), path)

@@ -68,7 +68,7 @@ def test_nothing_here(tmp_path):
         (
             "dev.zh",
             "zh-1\t一\nzh-1\t二\n",
-            "dev.zh:2: .*'zh-1' stands here twice",
+            "dev.zh:2: .*'zh-1' occurs twice",
         ),
         ("dev.zh", "zh-000000003\n", r"dev.zh:1: expected id TAB sentence"),
         ("dev.en", "en-000000001\t \n", r"dev.en:1: expected id TAB sentence"),

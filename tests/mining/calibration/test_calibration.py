@@ -158,5 +158,5 @@ def test_no_calibration_file(tmp_path, text):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="file not found"):
         load_calibrations(tmp_path / "none.json")

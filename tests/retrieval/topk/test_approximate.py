@@ -142,7 +142,7 @@ def test_ways_of_searching():
 
 def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
     x, y = crowded(3, 200, 100, 16)
-    with pytest.raises(ConfigError, match=r"take 0 MiB .*--memory"):
+    with pytest.raises(ConfigError, match=r"require 0 MiB.*--memory"):
         search(x, y, tmp_path, "ivf", 1, memory=1000)
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[faiss\]'"):

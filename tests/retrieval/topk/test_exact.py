@@ -157,14 +157,14 @@ def test_errors_say_which_vector():
     with pytest.raises(DataError, match="vector 130 "):
         mutual_topk(good, bad, k=1, rows=64, columns=64)
     for x, y, message in (
-        (good, bad[:, :3], "one width, got 4 and 3"),
+        (good, bad[:, :3], "dimension, found 4 and 3"),
         (good, good[0], r"shapes \(200, 4\) and \(4,\)"),
-        (good[:, :0], good[:, :0], "have width 0"),
+        (good[:, :0], good[:, :0], "dimension 0"),
         (good[:0], bad, "0 vectors against 200"),
     ):
         with pytest.raises(DataError, match=message):
             exact_topk(x, y, k=1)
-    with pytest.raises(ValueError, match=r"k must .* 1, got 0"):
+    with pytest.raises(ValueError, match=r"k: .* 1, found 0"):
         exact_topk(good, good, k=0)
 
 

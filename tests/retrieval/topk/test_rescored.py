@@ -86,11 +86,11 @@ def test_ranges_are_measured_block_by_block(monkeypatch):
 def test_vectors_of_another_table_are_refused():
     codes = CodedVectors.of(CANDIDATES, "binary")
     for vectors in (None, CANDIDATES[:10]):
-        with pytest.raises(DataError, match="rescoring needs"):
+        with pytest.raises(DataError, match="rescoring requires"):
             rescored_topk(QUERIES, codes, vectors, k=1, rescore=2)
     for codes, error, message in (
         (np.zeros((3, 2), np.uint8), DataError, "of width 24"),
-        (np.zeros(3, np.uint8), DataError, "table of codes"),
+        (np.zeros(3, np.uint8), DataError, "row of codes"),
         (np.zeros((3, 24), np.int8), ConfigError, "ranges"),
     ):
         with pytest.raises(error, match=message):

@@ -159,7 +159,7 @@ def test_the_description_names_the_variable_that_decides(monkeypatch):
     assert f": kernel, {kernels.KERNELS_VARIABLE}" in line
     monkeypatch.setattr(CompiledScanner, "available", lambda: False)
     [line] = describe_choices()
-    assert ": torch, no other one can" in line
+    assert ": torch, the only executor that can compute this" in line
 
 
 def test_a_frame_with_axes_is_measured_with_axes(monkeypatch):

@@ -69,7 +69,7 @@ def test_a_slow_pass_is_not_tried_on_more_vectors(tried, step, expected):
 
 
 def test_vectors_of_two_widths():
-    with pytest.raises(DataError, match="one width"):
+    with pytest.raises(DataError, match="same dimension"):
         search_speed(np.ones((3, 8), np.float32), np.ones((3, 4), np.float32), 1, (3, 3))
 
 

@@ -350,7 +350,7 @@ def test_languages_in_tmx_are_of_bcp_47(page, tmp_path, typed, tags):
             {"status": 200, "content_type": "text/html", "body": "<h1>Log in</h1>"},
             "answered with status 200",
         ),
-        (None, "can't be reached"),
+        (None, "cannot be reached"),
     ],
 )
 def test_what_is_no_answer_of_the_server_is_explained(page, reply, message):

@@ -115,12 +115,20 @@ def test_a_field_of_several_forms_names_them(client, value):
     reply = client.post("/v1/embeddings", json={"model": "tiny", "input": value})
     assert reply.status_code == 400
     assert (
-        "input: has none of its forms (A text, several texts, or token ids"
+        "input: the value has none of the allowed types (A text, a list of texts"
         in reply.json()["error"]["message"]
     )
     for path, body, described in (
-        ("/embed", {"inputs": value}, "inputs: has none of its forms (A text, or a list"),
-        ("/align", {"source": value, "target": "a"}, "source: has none of its forms (A plain text"),
+        (
+            "/embed",
+            {"inputs": value},
+            "inputs: the value has none of the allowed types (A text, or a list",
+        ),
+        (
+            "/align",
+            {"source": value, "target": "a"},
+            "source: the value has none of the allowed types (A plain text",
+        ),
     ):
         assert described in client.post(path, json=body).json()["error"]
 

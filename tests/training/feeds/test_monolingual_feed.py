@@ -59,7 +59,7 @@ def test_sentences_of_evaluation_sets_are_left_out_before_the_draw(
     column = open_monolingual(MonolingualConfig(paths=(text,), **options), word_vocabulary)
     assert len(column) == 10
     assert caplog.messages == [
-        "data.monolingual: left out 990 sentences of the evaluation set tests"
+        "data.monolingual: removed 990 sentences that occur in the evaluation set tests"
     ]
 
 

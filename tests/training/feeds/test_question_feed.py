@@ -242,8 +242,8 @@ def test_what_is_left_out_is_said(word_vocabulary, tmp_path, caplog):
     rows, _ = opened(word_vocabulary, path, languages=("en",))
     assert len(rows) == 1
     assert {record.getMessage().split(": ", 1)[1] for record in caplog.records} == {
-        "left out 1: question without a passage that answers it",
-        "left out 1: question in another language",
+        "skipped 1: question without a passage that answers it",
+        "skipped 1: question in another language",
     }
 
 

@@ -85,7 +85,7 @@ class OwnEncoder:
         if questions is not None:
             if dim is not None:
                 raise ConfigError(
-                    "a model with two towers is measured in its whole width; drop truncate_dim"
+                    "truncate_dim is not supported for a model with two towers; remove truncate_dim"
                 )
             towers = DualEncoder(encoder, questions)
             self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype)

@@ -79,7 +79,7 @@ class FrozenBackbone:
         if backbone.word_embeddings.weight.device.type != "cpu":
             return "the weights are not on the CPU"
         if _onednn(_between(dtype)) is None:
-            return f"oneDNN has no {str(dtype).removeprefix('torch.')} here"
+            return f"oneDNN does not support {str(dtype).removeprefix('torch.')} on this processor"
         return None
 
     @torch.inference_mode()

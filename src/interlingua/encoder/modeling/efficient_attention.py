@@ -92,8 +92,8 @@ def passes_trial(device: torch.device, dtype: torch.dtype, head_width: int) -> b
     passes = apart <= TOLERANCES[dtype]
     if not passes:
         log.warning(
-            "torch's memory-efficient attention is off by %.1e in %s on %s; attention runs by"
-            " groups of equal length instead",
+            "torch's memory-efficient attention deviates by %.1e in %s on %s; attention by"
+            " groups of equal length is used instead",
             apart,
             dtype,
             device,

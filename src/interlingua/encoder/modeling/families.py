@@ -127,8 +127,8 @@ def _electra_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
     size = raw.get("embedding_size", ELECTRA_EMBEDDING_SIZE)
     if size != raw.get("hidden_size"):
         raise ConfigError(
-            f"embedding_size is {size}, expected hidden_size, {raw.get('hidden_size')}: ELECTRA"
-            " models with narrower embeddings are not supported; take a larger one"
+            f"embedding_size is {size}, expected hidden_size ({raw.get('hidden_size')}); ELECTRA"
+            " models with narrower embeddings are not supported: use a larger one"
         )
     return {}
 

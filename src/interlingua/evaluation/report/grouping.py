@@ -115,7 +115,7 @@ def group_columns(
                     f"{model['name']} {model['revision']} was measured {times[measured]} times on"
                     f" {result.task}"
                 )
-                raise ConfigError(f"{again}; name one of these results, or compare without --group")
+                raise ConfigError(f"{again}; pass only one of these results, or remove --group")
             if result.dataset and first.data_sha256 != result.data_sha256:
                 overrides.append(result.dataset)
             overrides.append(f"result {times[measured]}")
@@ -162,7 +162,7 @@ def column_indices(tables: Sequence[Sequence[Column]], name: str | None) -> list
         found.append(same[0] if same else None)
     if name is not None and all(index is None for index in found):
         names = list(dict.fromkeys(column.name for columns in tables for column in columns))
-        raise ConfigError(f"there is no column {name!r}{did_you_mean(name, names)}")
+        raise ConfigError(f"unknown column {name!r}{did_you_mean(name, names)}")
     return found
 
 
@@ -247,7 +247,7 @@ def pattern(text: str | None) -> re.Pattern[str]:
     try:
         return re.compile(text or "")
     except re.error as error:
-        raise ConfigError(f"{text!r} is not a regular expression: {error}") from error
+        raise ConfigError(f"{text!r}: not a regular expression: {error}") from error
 
 
 def tasks_of(results: Sequence[TaskResult]) -> list[str]:
@@ -350,8 +350,8 @@ def column_differences(chosen: ChosenResults) -> tuple[list[bool], list[str]]:
         measured = [value for value in values if value is not None]
         if len(set(measured)) > 1:
             notes.append(
-                f"the columns differ in {what} ({', '.join(measured)}) and can't be compared as"
-                " they are"
+                f"the columns differ in {what} ({', '.join(measured)}) and cannot be compared"
+                " directly"
             )
         for index, value in enumerate(values):
             if value not in (None, measured[0]):
@@ -370,7 +370,7 @@ def _part_of_seeds(
             for result, value in zip(results, values, strict=True)
         )
         raise ConfigError(
-            f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); use the same"
+            f"{results[0].task}: the results of one group differ in {what} ({seeds}); use the same"
             f" {what}"
         )
     return values[0]

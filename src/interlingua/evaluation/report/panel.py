@@ -129,7 +129,7 @@ def _measure(
         unit = "%"
     notes = []
     if not all(comparable):
-        notes = ["the columns differ in data or settings and can't be compared as they are"]
+        notes = ["the columns differ in data or settings and cannot be compared directly"]
     pairs = {column: analysis["tables"].get(name, {}) for column, analysis in placed.items()}
     by_language = {column: measure["by_language"] for column, measure in found.items()}
     columns = range(len(comparable))

@@ -74,8 +74,8 @@ class LanguageTags(nn.Module):
         except KeyError as error:
             code = str(error.args[0])
             raise DataError(
-                f"language {code} has no tag{did_you_mean(code, self.index)}; name it in the"
-                " method's languages, or prepare the vocabulary with it"
+                f"the language {code} has no tag{did_you_mean(code, self.index)}; add the"
+                " language to the method's languages, or prepare a vocabulary with its tag"
             ) from error
 
 

@@ -77,8 +77,8 @@ class UnmaskingHead(nn.Module):
         vocab_size = encoder.backbone.config.vocab_size
         if dim % config.heads:
             raise ConfigError(
-                f"head: {config.heads} heads can't share the encoder's width {dim}; choose a"
-                " divisor"
+                f"head: the encoder's width {dim} is not divisible by {config.heads} heads; use"
+                " a divisor"
             )
         shape = BackboneConfig(
             vocab_size=vocab_size,

@@ -205,9 +205,9 @@ class Anchors(nn.Module):
             return self.bank.vectors(sentence_keys(batch))
         if self.teacher is None or self.teacher.dim != self._dim:
             raise ConfigError(
-                f"teachers: {', '.join(self.teachers)} need a bank, which is made at the start of"
-                " a training run; give run.max_steps or run.num_train_epochs in place of a budget"
-                " of seconds"
+                f"teachers: {', '.join(self.teachers)} require a bank, which is built at the"
+                " start of a training run; set run.max_steps or run.num_train_epochs instead of"
+                " run.budget_seconds"
             )
         sentences = torch.split(batch.input_ids, batch.lengths.tolist())
         student_ids = [ids.tolist() for ids in sentences]
@@ -349,13 +349,13 @@ class Anchors(nn.Module):
             f"bank: {record.negatives:,} negatives and {others:,} other sentences, embedded by"
             f" {', '.join(record.teachers)} in {record.cpu_seconds:.0f} CPU seconds",
             "bank: the largest group of sentences with a common translation has"
-            f" {record.largest_group:,}",
+            f" {record.largest_group:,} sentences",
         ]
         if record.explained_variance is not None:
             lines.append(
-                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers joined in"
-                f" {self.bank.dim}, which explain {100 * record.explained_variance:.1f} % of the"
-                " variance"
+                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers reduced"
+                f" to {self.bank.dim}, which explain {100 * record.explained_variance:.1f} % of"
+                " the variance"
             )
         return lines
 

@@ -68,9 +68,7 @@ class QuestionsConfig(CheckedSettings):
     def __post_init__(self) -> None:
         _refuse_no_files("questions", self.paths)
         if self.valid and self.held_out:
-            raise ConfigError(
-                "data.questions: valid and held_out are both given; remove one of them"
-            )
+            raise ConfigError("data.questions: valid and held_out cannot be combined; remove one")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,7 +156,7 @@ class DataConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if not any((self.corpus, self.labeled, self.questions, self.monolingual)):
             raise ConfigError(
-                "data: nothing to train on; give corpus, the folder that interlingua prepare wrote"
+                "data: no training data; set corpus to the folder that `interlingua prepare` wrote"
             )
         # refuses what is not a pair of languages; whether the corpus has it shows when it is opened
         for name in self.language_pairs:

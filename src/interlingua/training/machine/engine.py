@@ -436,8 +436,8 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
     """
     if mesh.device_type == "cpu" and not _averages_on_cpu(mesh["data_parallel"]):
         raise ConfigError(
-            f"run: on a CPU torch {torch.__version__} adds the gradients of strategy 'fsdp' where"
-            " it should average them; use a newer torch, or run.strategy = 'ddp'"
+            f"run: torch {torch.__version__} computes wrong gradients with strategy 'fsdp' on a"
+            " CPU (sums instead of means); use a newer torch, or run.strategy = 'ddp'"
         )
     # Layers first: what is sharded already stays a unit of its own in the objective's.
     for module in list(objective.modules()):
@@ -459,9 +459,7 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
     """Return the device to compute on: the requested one, or for "auto" a GPU if available."""
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
-        raise ConfigError(
-            "run: device 'cuda' is requested and there is none; use --set run.device=cpu"
-        )
+        raise ConfigError("run: device 'cuda': no GPU found; pass --set run.device=cpu")
     if available and device != "cpu":
         return "cuda"
     return "cpu"

@@ -85,7 +85,7 @@ class SeveralScores:
         folder.mkdir(parents=True, exist_ok=True)
         # A line of the journal is added when the output is whole on the disk.
         journal = Journal(folder / _JOURNAL)
-        remedy = f"name another --output, or remove {journal.path}"
+        remedy = f"use another --output, or remove {journal.path}"
         parts = journal.resume(self._settings(), remedy=remedy)
         done = {part["output"]: part for part in parts if isinstance(part, dict)}
         # Equal inputs and an unchanged output: the bitext is not scored again.
@@ -103,7 +103,10 @@ class SeveralScores:
                 self._report(job, write(job.options, stream, *self.open_model()))
                 journal.add({"output": name, **_state(job, output)})
         if skipped:
-            self.lines.append(f"{count_of(skipped, 'files')} done before; {remedy} to begin anew")
+            self.lines.append(
+                f"{count_of(skipped, 'files')} finished by an earlier run; to score all files"
+                f" again, {remedy}"
+            )
         self._report_all(len(jobs))
 
     def rows(
@@ -168,7 +171,7 @@ class SeveralScores:
         """Add the last lines of the report."""
         if self.bitexts.others:
             others = count_of(self.bitexts.others, "files")
-            self.lines.append(f"left out: {others} of other formats")
+            self.lines.append(f"skipped: {others} of other formats")
         self.lines += [f"not scored: {failure}" for failure in self.failures]
         self.lines.append(f"{count_of(count, 'files')}, {len(self.failures):,} not scored")
 
@@ -194,7 +197,7 @@ def _check_several(options: _Options) -> None:
         if getattr(options, name) is not None:
             option = name.replace("_", "-")
             raise ConfigError(
-                f"--{option} is for one bitext, got several; drop it or name one file"
+                f"--{option} requires a single bitext, found several; remove it, or pass one file"
             )
 
 

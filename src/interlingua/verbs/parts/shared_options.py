@@ -106,8 +106,8 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
     if isinstance(encoder, str) or not callable(embed):
         kind = type(encoder).__name__
         raise ConfigError(
-            "expected an encoder (interlingua.load), a model's folder or a function first, got"
-            f" {with_article(kind)}"
+            "the first argument: expected an encoder (interlingua.load), a model's folder or a"
+            f" function, found {with_article(kind)}"
         )
     # A typed name, because mypy refuses to return a value of type Any.
     function: Callable[..., Any] = embed

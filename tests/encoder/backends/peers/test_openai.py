@@ -201,18 +201,18 @@ def test_too_slow_and_not_there(endpoint, options, message):
 )
 def test_an_answer_of_another_kind(endpoint, answer):
     endpoint.answer = answer
-    with pytest.raises(TaskError, match="answered something else"):
+    with pytest.raises(TaskError, match="check base_url"):
         endpoint.encoder().encode(["a"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base_url": "localhost:80"}, "base_url 'localhost:80'.* expected e.g. http"),
+        ({"base_url": "localhost:80"}, "base_url 'localhost:80': expected .*http"),
         ({"base_url": "file:///etc"}, "base_url"),
         ({"base_url": "http://me:pw@host/v1"}, r"password; .*\$OPENAI_API_KEY"),
-        ({"batch_texts": 0}, "--set openai: batch_texts is 0"),
-        ({"encoding": "hex"}, "--set openai: encoding is 'hex', .*base64 or float"),
+        ({"batch_texts": 0}, "--set openai: batch_texts"),
+        ({"encoding": "hex"}, "--set openai: encoding: .*base64 or float"),
     ],
 )
 def test_options_that_cant_be(options, message):

@@ -228,7 +228,7 @@ def test_one_label_is_not_enough(folder):
 
 
 def test_options_say_what_they_may_be():
-    with pytest.raises(ConfigError, match=r"seeds .*once, got \[1, 1\]"):
+    with pytest.raises(ConfigError, match=r"seeds: .*found \[1, 1\]"):
         ZeroShotFolder(seeds=(1, 1))
 
 

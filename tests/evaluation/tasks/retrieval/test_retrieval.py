@@ -40,7 +40,7 @@ def test_mr_tydi_names_how_many_of_its_languages(tmp_path, number_encoder):
     assert [subset.languages[0] for subset in result.subsets] == ["kor_Hang", "swh_Latn"]
     assert "Title text 1" in number_encoder.texts
     assert not any("all_languages" in metric for metric in result.subsets[0].scores)
-    with pytest.raises(DataError, match=r"no Mr.TyDi folders \(mrtydi-v1.1-arabic/\) here"):
+    with pytest.raises(DataError, match=r"no Mr.TyDi folders \(mrtydi-v1.1-arabic/\)"):
         evaluate(MrTyDi(split="dev"), tmp_path, number_encoder)
 
 
@@ -127,7 +127,7 @@ def test_no_passages_is_one_line(tmp_path, number_encoder):
     (tmp_path / "corpus.jsonl").write_text("")
     (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "one"}\n')
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\n")
-    with pytest.raises(DataError, match=r"passages of deu_Latn; .*empty"):
+    with pytest.raises(DataError, match="file of deu_Latn"):
         evaluate(Beir(languages=["de"]), tmp_path, number_encoder)
 
 

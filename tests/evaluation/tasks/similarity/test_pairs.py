@@ -130,7 +130,7 @@ def test_paws_x_is_known_by_its_size(tmp_path):
 
 def test_what_can_go_wrong(tmp_path):
     write(tmp_path / "pairs" / "de.test.tsv", "1\ta x\tb 0.5\n")
-    with pytest.raises(DataError, match=r"de: .*one label"):
+    with pytest.raises(DataError, match=r"de: .*label"):
         PairFolder().evaluate(Angles(), tmp_path)
     with pytest.raises(DataError, match=r"labeled pairs .*dev"):
         PairFolder(split="dev").evaluate(Angles(), tmp_path)

@@ -140,7 +140,9 @@ def test_lasers_protocol_is_the_oracle(tmp_path, table_encoder, seed):
     assert subset.scores["f1"] == pytest.approx(2 * correct / (len(extracted) + 40))
     assert 0.3 < subset.scores["f1"] < 1
     assert (result.main_metric, subset.pairs) == ("f1", 40)
-    assert result.notes == (f"zh-en: threshold {threshold:.4f} from the training split",)
+    assert result.notes == (
+        f"zh-en: the threshold {threshold:.4f} was chosen on the training split",
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -207,7 +209,7 @@ def test_where_the_test_gold_is_missing_the_result_says_so(tmp_path, table_encod
         "best_recall",
         "f1_crossvalidated",
     }
-    assert result.notes[0].startswith("zh-en: no gold of a test split; threshold ")
+    assert result.notes[0].startswith("zh-en: no gold file of a test split; the threshold ")
     assert result.subsets[0].scores["f1_crossvalidated"] <= result.subsets[0].scores["best_f1"]
 
 
@@ -271,9 +273,9 @@ def test_languages_and_names(tmp_path, number_encoder, protocol):
     assert protocol().parts(tmp_path) == ["de-en", "fr-en"]
     both = protocol().evaluate(number_encoder, tmp_path)
     assert both.members["all_2"] == ("de-en", "fr-en")
-    with pytest.raises(DataError, match=r"'ru' here; .*de-en, fr-en"):
+    with pytest.raises(DataError, match=r"'ru'; .*de-en, fr-en"):
         protocol(languages=["ru"]).evaluate(number_encoder, tmp_path)
-    with pytest.raises(DataError, match=r"'test' of de-en; .*: sample"):
+    with pytest.raises(DataError, match=r"'test' of de-en .*: sample"):
         protocol(split="test").evaluate(number_encoder, tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"BUCC .*bucc2018/ or bucc2018_zh_en/"):

@@ -95,7 +95,7 @@ class MixedPool(LanguageTask):
         )
         if texts.sentences < 2:
             raise DataError(
-                "one line in each language; at least 2 are needed for a pool", path=folder
+                "only one line in each language; a pool requires at least 2", path=folder
             )
         # sentences embedded, then searched for: progress counts each twice
         work = len(texts.languages) * texts.sentences
