@@ -134,7 +134,7 @@ def test_no_analysis_is_one_line(tmp_path, text):
     path.write_text(text)
     with pytest.raises(DataError, match="not an analysis file"):
         read_analysis(path)
-    with pytest.raises(DataError, match="can't be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         read_analysis(tmp_path / "missing.analysis.json")
 
 

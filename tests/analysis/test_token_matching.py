@@ -156,7 +156,7 @@ def test_english_is_there_in_any_case(folder, subject):
 
 def test_other_encoders_are_refused(folder):
     subject: Subject = fixed_subject(random_vectors(3, 4))
-    assert TokenMatching().unfit(subject) == "its hidden states can't be read"
+    assert TokenMatching().unfit(subject) == "its hidden states cannot be read"
     with pytest.raises(
         ConfigError,
         match=r"token_matching reads hidden states, .*test",

@@ -168,7 +168,7 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     assert tiles >= 8
     with (
         connected("auto") as workers,
-        pytest.raises(ConfigError, match="shard is what"),
+        pytest.raises(ConfigError, match="--shard and --ray"),
     ):
         mine_files(*files, config, tmp_path / "two", model="m", shard=(1, 2), workers=workers)
 

@@ -56,7 +56,7 @@ def section(verb, function):
     return [
         *lines,
         "",
-        f"Without their names: {', '.join(f'`{name}`' for name in positional) or 'none'}.",
+        f"Positional: {', '.join(f'`{name}`' for name in positional) or 'none'}.",
     ]
 
 

@@ -97,8 +97,8 @@ def test_documents_that_have_changed_are_done_again(tmp_path):
 
 def test_mistakes_show_before_anything_is_loaded(tmp_path):
     for source, options, message in (
-        ("a", {"target": None}, "name two documents"),
-        ("a", {"texts": "c.tmx"}, "format with languages"),
+        ("a", {"target": None}, "SOURCE and TARGET"),
+        ("a", {"texts": "c.tmx"}, "c.tmx.*languages"),
         ("a", {"split": True}, "--split"),
         ("l.source.txt", {"output": "l", "split": True}, "would be overwritten"),
     ):

@@ -44,9 +44,9 @@ def test_what_matches(tmp_path):
     assert DocumentMatch.parse("urls") == DocumentMatch(how="urls")
     (tmp_path / "m.tsv").write_text("a\tb\n")
     assert DocumentMatch.parse(str(tmp_path / "m.tsv")).path == tmp_path / "m.tsv"
-    with pytest.raises(ConfigError, match="equal or urls"):
+    with pytest.raises(ConfigError, match="equal, urls"):
         DocumentMatch.parse("url")
-    with pytest.raises(ConfigError, match="layout is 'ids'"):
+    with pytest.raises(ConfigError, match="found 'ids'"):
         reader(["a.tsv"], "ids", EQUAL, language="de")
 
 
@@ -190,7 +190,10 @@ def test_a_file_of_matches(tmp_path):
     assert len(pairs)
     for i, j in pairs[["x", "y"]].tolist():
         assert any(i in of_x and j in of_y for of_x, of_y in matches)
-    for text_, message in (("none\tnone\n", "no pair of documents"), ("none\n", "m.tsv:1: .*TAB")):
+    for text_, message in (
+        ("none\tnone\n", "none of its pairs"),
+        ("none\n", "m.tsv:1: .*TAB"),
+    ):
         (tmp_path / "m.tsv").write_text(text_)
         with pytest.raises(DataError, match=message):
             found(x, y, match)
@@ -208,5 +211,5 @@ def test_a_notice_in_all_documents_is_one_pair(tmp_path):
 
 def test_documents_of_one_side_alone(tmp_path):
     x, y = (build_side(tmp_path / name, lambda name=name: [Line("de1", "", name)]) for name in "xy")
-    with pytest.raises(DataError, match="no document of"):
+    with pytest.raises(DataError, match="no document name"):
         found(x, y)

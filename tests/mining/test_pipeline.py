@@ -142,7 +142,7 @@ def test_shards_on_several_machines_join(tmp_path, monkeypatch):
         assert mine(source, target, work, shard=(number, 3)) is None
     joined = mine(source, target, work)
     assert joined.pairs.tobytes() == expected.pairs.tobytes()
-    with pytest.raises(ConfigError, match=r"documents .*in shards"):
+    with pytest.raises(ConfigError, match=r"--shard and --documents"):
         mine(source, target, work, shard=(1, 2), documents="equal")
 
 
@@ -193,7 +193,7 @@ def test_an_approximate_search_tells_its_recall_and_is_kept_apart(tmp_path):
         "approximate neighbors (ivf:99): recall@4 1.0000 of source and 1.0000 of target"
     )
     assert (tmp_path / "work" / "neighbors-k4-ivf-99").is_dir()
-    with pytest.raises(ConfigError, match="an approximate search"):
+    with pytest.raises(ConfigError, match=r"--approximate .*--shard"):
         mine(source, target, tmp_path / "work", shard=(1, 2), **config)
 
 
@@ -255,7 +255,7 @@ def test_vectors_of_two_widths_are_told_with_their_files(tmp_path, monkeypatch, 
     source, target, path = given(tmp_path)
     np.save(path, np.ones((70, 5)))
     options = {"progress": Recorded()} if steps else {}
-    message = r"one width, got 24 of \S+a\.de and 5 of \S+y\.npy"
+    message = r"one width, found 24 of \S+a\.de and 5 of \S+y\.npy"
     with pytest.raises(DataError, match=message):
         mine(source._replace(vectors=()), target, tmp_path / "work", **options)
 
@@ -267,27 +267,28 @@ def test_vectors_of_zeros_are_told(tmp_path):
     np.save(path, table)
     mined = mine(source, target, tmp_path / "work")
     assert [note for note in mined.notes if note.startswith("warning")] == [
-        f"warning: {path}: 2 texts have a vector of zeros, near to no other; embed them again"
+        f"warning: {path}: 2 texts have a vector of zeros, which has no near neighbors; embed them"
+        " again"
     ]
 
 
 def test_what_has_no_vector_is_named(tmp_path):
     source, target, _ = sides(tmp_path)
-    with pytest.raises(DataError, match="no vector of"):
+    with pytest.raises(DataError, match="no vector"):
         mine(source._replace(encode=None), target, tmp_path / "work")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"margin": "ratios"}, "margin 'ratios'; .*ratio, distance, absolute"),
+        ({"margin": "ratios"}, "margin 'ratios'.*ratio, distance, absolute"),
         ({"retrieval": "fwd"}, "unknown retrieval 'fwd'"),
         ({"equal": "yes"}, "unknown equal 'yes'"),
         ({"k": 0}, "k: expected"),
-        ({"laser": True, "documents": "equal"}, "knows no documents"),
+        ({"laser": True, "documents": "equal"}, "--laser and --documents"),
         (
             {"approximate": "ivf:1", "documents": "equal"},
-            "exact, and short",
+            "--approximate and --documents",
         ),
     ],
 )

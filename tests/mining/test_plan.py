@@ -109,5 +109,5 @@ def test_less_memory_makes_more_tiles(tmp_path, sides):
 
 def test_nothing_to_mine(tmp_path, sides):
     none = sides[0]._replace(path=write_lines(tmp_path / "none", [""]))
-    with pytest.raises(DataError, match="holds no text"):
+    with pytest.raises(DataError, match="contains no text"):
         estimate(none, sides[1], PairSearch(), tmp_path)

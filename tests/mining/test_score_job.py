@@ -193,7 +193,7 @@ def test_too_few_pairs_for_a_margin_are_told(tmp_path, pairs, options, warned):
     path = tmp_path / "a.de-en.tsv"
     write_pairs(PAIRS[:pairs], path)
     _, told = run(score_job(path, **options))
-    warnings = [line for line in told if line.startswith("warning: a margin needs neighbors, and ")]
+    warnings = [line for line in told if line.startswith("warning: a margin ")]
     assert bool(warnings) == warned
 
 
@@ -247,11 +247,11 @@ def test_ctrl_c(tmp_path, bitext_file):
         ({"columns": []}, "no column is named"),
         ({"output": Path("a.tsv")}, "a.tsv .*be overwritten"),
         ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv .*two outputs"),
-        ({"columns": ["probability"]}, "probability needs --calibration"),
+        ({"columns": ["probability"]}, "probability .*--calibration"),
         ({"format": "tmx"}, "tsv, jsonl or csv"),
         ({"rejected": "x.tmx"}, "rejected pairs .*.tsv, .jsonl"),
-        ({"prior": 0.5}, "prior requires --calibration"),
-        ({"cosine": True, "checks": "all"}, "hub and --cosine"),
+        ({"prior": 0.5}, "prior .*--calibration"),
+        ({"cosine": True, "checks": "all"}, "plain cosines"),
     ],
 )
 def test_slips_are_seen_before_anything_is_loaded(options, message):
@@ -261,7 +261,7 @@ def test_slips_are_seen_before_anything_is_loaded(options, message):
 
 def test_bitexts_that_can_not_be_read(tmp_path, monkeypatch):
     (tmp_path / "de-en.tsv").write_text("\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"de-en\.tsv: holds no pair"):
+    with pytest.raises(DataError, match=r"de-en\.tsv: the file contains no pair"):
         open_stream(str(tmp_path / "de-en.tsv"))
     (tmp_path / "x.de").write_text("a\n", encoding="utf-8")
     (tmp_path / "x.en").write_text("a\nb\n", encoding="utf-8")
@@ -270,7 +270,7 @@ def test_bitexts_that_can_not_be_read(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"moses .*standard input"):
         open_stream("-", "moses")
     for text, message in (
-        (b"a\tb\nc\n", "-:2: 1 column, expected 2"),
+        (b"a\tb\nc\n", "-:2: found 1 column, expected 2"),
         (b"a\t\xff\n", r"-: not UTF-8 \(byte 0xff\)"),
     ):
         monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))

@@ -66,7 +66,7 @@ def test_each_text_is_there_once_with_all_its_lines(
 
 @pytest.mark.parametrize("lines", [[], [Line("", "1")]])
 def test_no_text_at_all(tmp_path, lines):
-    with pytest.raises(DataError, match=r"^news\.de: holds no text"):
+    with pytest.raises(DataError, match=r"^news\.de: the file contains no text"):
         build_side(tmp_path / "side", lambda: lines, path="news.de")
 
 

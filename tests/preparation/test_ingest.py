@@ -62,7 +62,7 @@ def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
     rows = [(german, english) for english, german, _ in sentences(30, seed=3)]
     path = write_tsv(tmp_path / "de-en.x.tsv", [*rows, ("no tab", "a\tb")])
     config = config_for(tmp_path, corpus, sources=(SourceConfig(paths=(path,)),))
-    wanted = pytest.raises(DataError, match=r"de-en\.x\.tsv:31: 3 columns, expected 2")
+    wanted = pytest.raises(DataError, match=r"de-en\.x\.tsv:31: found 3 columns, expected 2")
     with in_processes(2, "use one") as workers, wanted:
         ingest(config, tmp_path, StageProgress(), BadLines(), workers)
 

@@ -50,9 +50,9 @@ def test_nothing_left_says_what_took_it(shards):
     check_not_empty(shards)
     for shard in shards:
         shard.fates[:] = Fate.duplicate
-    with pytest.raises(DataError, match=r"no pair .*\(duplicate 200\)"):
+    with pytest.raises(DataError, match=r"no training pair .*\(duplicate 200\)"):
         check_not_empty(shards)
-    with pytest.raises(DataError, match="cleaning left nothing"):
+    with pytest.raises(DataError, match="all pairs were dropped by cleaning"):
         check_not_empty([])
 
 

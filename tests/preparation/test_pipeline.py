@@ -63,11 +63,11 @@ def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplo
     assert manifest.sources[0].read == 300
     kept = (config.output / "rejected_lines.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t")[1:3] for line in kept[1:]] == [
-        ["301", "1 column, expected 2; tabs inside a text must go"],
+        ["301", "found 1 column, expected 2 columns; remove tabs inside a text"],
         ["302", "not UTF-8"],
     ]
     assert caplog.messages[0] == (
-        "2 lines could not be read and were left out; all of them are in"
+        "2 lines could not be read and were left out; they are listed in"
         f" {config.output / 'rejected_lines.tsv'}"
     )
 
@@ -110,8 +110,8 @@ def test_a_language_without_pairs_is_named(tmp_path, corpus, caplog):
     config = config_for(tmp_path, corpus, languages=("de", "en", "fr", "th"))
     prepare_corpus(config)
     assert [message for message in caplog.messages if message.startswith("language ")] == [
-        "language tha_Thai: no pairs to train on (0 read); add a source that has it, or leave it"
-        " out of languages"
+        "language tha_Thai: no training pairs (0 read); add a source in this language, or"
+        " remove it from languages"
     ]
 
 

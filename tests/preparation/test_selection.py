@@ -237,7 +237,7 @@ def test_an_earlier_rule_has_the_row():
 def test_an_empty_corpus_is_no_crash(tmp_path):
     assert select([], config_for(tmp_path, tmp_path), tmp_path, StageProgress()) == ({}, ())
     absent = config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",))
-    with pytest.raises(DataError, match="no such evaluation"):
+    with pytest.raises(DataError, match="none: evaluation folder"):
         select([], absent, tmp_path, StageProgress())
 
 

@@ -181,8 +181,9 @@ def align_blocks(
     config = config or AlignConfig()
     if min(len(source), len(target)) < config.max_sentences - 1:
         raise ConfigError(
-            f"links of {config.max_sentences} sentences need blocks of {config.max_sentences - 1},"
-            f" got {min(len(source), len(target))}"
+            f"links of {config.max_sentences} sentences require blocks of up to"
+            f" {config.max_sentences - 1} sentences, found blocks of up to"
+            f" {min(len(source), len(target))}; embed longer blocks or reduce max_sentences"
         )
     # Halve both documents until the coarsest level is small enough to be searched in full.
     levels = [(source, target)]

@@ -276,12 +276,12 @@ def read_analysis(path: PathLike) -> Analysis:
         return _from_json(parse_json(read_json_text(path)), path)
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path", path=path
+            f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
     # Another file may lack a key, have too many, or not be an object at all.
     except NOT_OF_THE_KIND as error:
         raise DataError(
-            f"not an analysis file ({type(error).__name__}: {error})", path=path
+            f"is not an analysis file ({type(error).__name__}: {error})", path=path
         ) from error
 
 

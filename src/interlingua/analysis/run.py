@@ -53,7 +53,7 @@ def build_analyses(
     for name, values in options_of.items():
         if name not in labels:
             hint = train_key_hint(name, values) or did_you_mean(name, labels)
-            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{hint}")
+            raise ConfigError(f"--set {name}.…: the analysis {name!r} is not selected{hint}")
     built = []
     for name, label in zip(chosen, labels, strict=True):
         kind = resolve_name(ANALYSES, name)

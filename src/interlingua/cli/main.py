@@ -22,28 +22,27 @@ from interlingua.errors import InterlinguaError
 from interlingua.runtime.processes import is_first_on_machine
 
 VERBS = {
-    "look": "Report what is in files before any work: format, languages, faults.",
-    "prepare": "Clean, deduplicate and tokenize parallel text into a corpus to train on.",
-    "train": "Train an encoder from a TOML file; goes on where it stopped.",
-    "evaluate": "Measure an encoder on local evaluation folders.",
-    "compare": "Make one table from many result files.",
-    "analyse": "Say why an encoder is as good as it is, or what has changed between two.",
-    "embed": "Turn a file of lines into vectors.",
-    "mine": "Find translations in two texts that are not aligned.",
-    "calibrate": "Learn what a mining score is worth: the probability that a pair is a"
-    " translation.",
-    "score": "Score or filter the pairs of a bitext as they stream by.",
-    "align": "Link the sentences of two documents that are translations of each other.",
-    "documents": "Make a translation memory from the documents of two languages.",
-    "debias": "Take the language out of a model's vectors, or out of stored ones.",
-    "average": "Mix the weights of models, by shares that development data choose.",
-    "extend": "Teach a model another language without forgetting the others.",
-    "export": "Write a model for sentence-transformers and check the round trip.",
-    "index": "Store passages with their vectors, to be searched in any language.",
-    "search": "Find the passages of an index that answer a question.",
-    "serve": "Answer embedding requests over HTTP, and show a page to try the model.",
-    "info": "Say what this machine can do, and how it would encode with a model.",
-    "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
+    "look": "Report the format, languages and faults of data files.",
+    "prepare": "Clean, deduplicate and tokenize parallel text into a training corpus.",
+    "train": "Train an encoder from a TOML file, or resume an interrupted run.",
+    "evaluate": "Evaluate an encoder on local evaluation data.",
+    "compare": "Compare result files in tables.",
+    "analyse": "Analyze the vectors of an encoder, or compare those of two encoders.",
+    "embed": "Encode the lines of text files as vectors.",
+    "mine": "Find translation pairs in two texts that are not aligned.",
+    "calibrate": "Learn to convert mining scores to probabilities of being a translation.",
+    "score": "Score the pairs of a bitext and filter them.",
+    "align": "Align the sentences of a document with those of its translation.",
+    "documents": "Build a translation memory from documents in two languages.",
+    "debias": "Remove the language component from a model's vectors, or from stored vectors.",
+    "average": "Average the weights of models, with shares chosen on development data.",
+    "extend": "Add a language to a model and limit the loss in its other languages.",
+    "export": "Export a model for other libraries and verify its vectors there.",
+    "index": "Build and manage an index of passages, to search them in any language.",
+    "search": "Search an index for the passages that answer a question.",
+    "serve": "Serve a model over HTTP, with a web page to try it.",
+    "info": "Show information about this machine, and how fast it encodes with a model.",
+    "quickstart": "Train and evaluate an encoder on public translation catalogs in minutes.",
 }
 USERS_ERROR = 2
 COMPLETION_VARIABLE = "_INTERLINGUA_COMPLETE"
@@ -148,14 +147,15 @@ def overview() -> str:
         [
             "Usage: interlingua COMMAND [OPTIONS]",
             "",
-            "Language-agnostic sentence embeddings: from parallel text to a trained and measured"
-            " encoder.",
+            "Multilingual sentence embeddings: train and evaluate encoders; mine, filter and align"
+            " translations.",
             "",
-            "Commands, in the order of the work:",
+            "Commands, in the usual order of work:",
             *(f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()),
             "",
-            "interlingua COMMAND --help explains one; interlingua --version prints the version;",
-            "interlingua --install-completion makes the Tab key complete commands and options.",
+            "Show the options of a command:             interlingua COMMAND --help",
+            "Show the version:                          interlingua --version",
+            "Complete commands and options by Tab key:  interlingua --install-completion",
         ]
     )
 

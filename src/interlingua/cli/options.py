@@ -36,7 +36,7 @@ _READ = (bool, int, float, str, Path)
 def make_command(
     options: type[T],
     *,
-    quiet: str | None = "No progress bar.",
+    quiet: str | None = "Show no progress bar.",
     json: str | None = None,
     variables: str | None = None,
 ) -> Callable[[Callable[..., None]], Any]:

@@ -88,6 +88,7 @@ def reader(
     language: str,
     strip: bool = True,
     bad: BadLines | None = None,
+    labels: Sequence[str] = (),
 ) -> Callable[[], Iterator[Line]]:
     """Return a function that reads the lines of a side, with document names that both sides share.
 
@@ -98,21 +99,22 @@ def reader(
         language: of this side, any code.
         strip: see ``read_text_lines``.
         bad: see ``read_text_lines``.
+        labels: see ``read_text_lines``.
 
     Raises:
         ConfigError: documents are to be matched, and the layout has none.
     """
     if match is not None and layout != "documents":
         raise ConfigError(
-            f"{paths[0]}: its layout is {layout!r}; matching documents takes document TAB text,"
-            " --layout documents"
+            f"{paths[0]}: matching documents requires the layout documents (document TAB text),"
+            f" found {layout!r}; pass --layout documents"
         )
     if match is None or match.how != "urls":
-        return lambda: read_text_lines(paths, layout, strip=strip, bad=bad)
+        return lambda: read_text_lines(paths, layout, strip=strip, bad=bad, labels=labels)
     pattern = language_pattern(language)
 
     def lines() -> Iterator[Line]:
-        for line in read_text_lines(paths, layout, strip=strip, bad=bad):
+        for line in read_text_lines(paths, layout, strip=strip, bad=bad, labels=labels):
             # All lines of this layout have a document.
             assert line.document is not None
             yield line._replace(document=without_language(line.document, pattern))
@@ -247,8 +249,8 @@ def collect_document_pairs(
         progress.advance(stop - start)
     sizes = [f"{len(side.keys):,}" for side in sides]
     note = (
-        f"{len(matches):,} of {count:,} matches are documents of both sides, which have"
-        f" {' and '.join(sizes)}"
+        f"{len(matches):,} of {count:,} matches name documents of both sides, which have"
+        f" {' and '.join(sizes)} documents"
     )
     return _each_once(np.concatenate(found), len(x), len(y)), note
 
@@ -321,15 +323,16 @@ def _matches(
         both = np.intersect1d(x.keys, y.keys)
         if not len(both):
             raise DataError(
-                "no document of the source is one of the target; match them by --documents urls or"
-                " a file of matches"
+                "no document name is on both sides; pass --documents urls, or a file of matches"
             )
         return np.stack([both, both], axis=1), len(both)
     names: list[list[str]] = [[], []]
     for number, cells in tab_rows(match.path):
         if len(cells) < 2:
             raise DataError(
-                "expected source document TAB target document", path=match.path, line=number
+                "expected source document TAB target document, found 1 column; correct the line",
+                path=match.path,
+                line=number,
             )
         # Further columns, such as a score of the match, are let be.
         for side, cell in zip(names, cells, strict=False):
@@ -338,7 +341,8 @@ def _matches(
     is_there = np.isin(pairs[:, 0], x.keys) & np.isin(pairs[:, 1], y.keys)
     if not is_there.any():
         raise DataError(
-            "no pair of documents in it is in the texts; check their names", path=match.path
+            "none of its pairs of documents is in the texts; check the names of the documents",
+            path=match.path,
         )
     return pairs[is_there], len(pairs)
 

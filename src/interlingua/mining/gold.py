@@ -121,7 +121,8 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
     for number, cells in tab_rows(path):
         if len(cells) != 2:
             raise DataError(
-                f"expected id TAB id or text TAB text, got {count_of(len(cells), 'columns')}",
+                f"expected id TAB id or text TAB text, found {count_of(len(cells), 'columns')};"
+                " correct the line",
                 path=path,
                 line=number,
             )
@@ -182,7 +183,7 @@ def judge_pairs(
     best = best_threshold(scores, right, gold=len(known))
     left_out = ""
     if lost:
-        left_out = f"; {lost:,} left out, of texts that are not there"
+        left_out = f"; {lost:,} left out because their texts are not in the input"
     lines = [
         f"gold: {len(known):,} pairs of texts{left_out}",
         f"best F1 {100 * best.f1:.2f} (precision {100 * best.precision:.2f}, recall"

@@ -76,16 +76,16 @@ class SourceConfig(CheckedSettings):
 
     def __post_init__(self) -> None:
         if not self.paths:
-            raise ConfigError("a source has no paths; name files or globs")
+            raise ConfigError("a source has no paths; add files or patterns")
         if self.max_pairs_by == "score" and not (self.max_pairs or self.fill_to):
             raise ConfigError(
-                "max_pairs_by is score, but max_pairs and fill_to are 0 and keep all; set one of"
-                " them"
+                'max_pairs_by = "score" requires max_pairs or fill_to, and both are 0; set one'
+                " of them"
             )
         codes = known_languages(self.languages or ())
         # "de" and "German" are one language, so the codes are compared and not the names.
         if len(codes) != len(set(codes)):
-            raise ConfigError(f"languages: both sides are {codes[0]}; name two languages")
+            raise ConfigError(f"languages: both sides are {codes[0]}; use two different languages")
 
     @property
     def needs_scores(self) -> bool:
@@ -159,12 +159,12 @@ class VocabularyConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if self.trim and not self.path:
             raise ConfigError(
-                "vocabulary: trim is set, but path is not a model with a vocabulary to trim"
+                "vocabulary: trim requires path (a model with a vocabulary); set path, or remove"
+                " trim"
             )
         if self.max_size is not None and not self.trim:
             raise ConfigError(
-                "vocabulary: max_size needs trim = true; a vocabulary that is trained here takes"
-                " size"
+                "vocabulary: max_size requires trim = true; for a new vocabulary set size instead"
             )
 
 
@@ -215,12 +215,12 @@ class PrepareConfig(CheckedSettings):
 
     def __post_init__(self) -> None:
         if not self.sources:
-            raise ConfigError("there are no sources; add a [[sources]] table with paths")
+            raise ConfigError("sources are missing; add a [[sources]] table with paths")
         known_languages(self.languages)  # raises for what is not a language
         if self.long_pairs == "drop" and not self.vocabulary.path:
             raise ConfigError(
-                "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is"
-                " taken over; set vocabulary.path, or use cut"
+                'long_pairs = "drop" requires vocabulary.path, because lengths in tokens are'
+                " known only for an existing vocabulary; set it, or use cut"
             )
 
     @property

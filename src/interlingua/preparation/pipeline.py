@@ -155,8 +155,8 @@ def _check_what_is_left(
     for code in known_languages(config.languages):
         if code not in trained:
             log.warning(
-                "language %s: no pairs to train on (%s read); add a source that has it, or leave"
-                " it out of languages",
+                "language %s: no training pairs (%s read); add a source in this language, or"
+                " remove it from languages",
                 code,
                 f"{read[code]:,}",
             )

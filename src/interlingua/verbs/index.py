@@ -78,73 +78,88 @@ class Indexed(NamedTuple):
 class IndexOptions(Options):
     """Options of ``index``."""
 
-    action: str = argument("build, add, delete, info, list or compact.")
+    action: str = argument("What to do: build, add, delete, info, list or compact.")
     arguments: Sequence[PathLike] = argument(
-        "build: MODEL FILES; add: DIR FILES; delete: DIR IDS; info, list, compact: DIR.",
+        "For build: MODEL FILES; for add: FOLDER FILES; for delete: FOLDER IDS; for info, list,"
+        " compact: FOLDER.",
         kind=list[str],
     )
     language: str | None = option(
-        None, "Of passages that name none; any code; build, add.", group=INPUT
+        None, "Language of passages that declare none, in any code; for build, add.", group=INPUT
     )
     text_column: str | None = option(
         None,
-        "Column of the texts in .csv, .tsv, .xlsx, .parquet or key in .json, .jsonl; text,"
-        " contents or sentence by default; build, add.",
+        "Column of the texts in .csv, .tsv, .xlsx, .parquet or key in .json, .jsonl; by default"
+        " text, contents or sentence; for build, add.",
         group=INPUT,
     )
     title_column: str | None = option(
-        None, "Column of the titles; title by default; build, add.", group=INPUT
+        None, "Column of the titles; title by default; for build, add.", group=INPUT
     )
     id_column: str | None = option(
-        None, "Column of the ids; id, _id or docid by default; build, add.", group=INPUT
+        None, "Column of the ids; by default id, _id or docid; for build, add.", group=INPUT
     )
     language_column: str | None = option(
-        None, "Column of the languages; language or lang by default; build, add.", group=INPUT
+        None, "Column of the languages; by default language or lang; for build, add.", group=INPUT
     )
     documents: bool = option(
-        False, "A text file is one document, in place of a passage a line; build, add.", group=INPUT
+        False,
+        "Read a text file as one document, not as one passage per line; for build, add.",
+        group=INPUT,
     )
     chunk_tokens: Annotated[int, AtLeast(0)] = option(
         TOKENS,
-        "Longer passages and sections are cut at the ends of sentences; 0 = never; build.",
+        "Maximum number of tokens of a passage; longer ones are split between sentences; 0 ="
+        " never; for build.",
         group=INPUT,
         unit="tokens",
     )
     chunk_overlap: Annotated[int, AtLeast(0)] = option(
         OVERLAP,
-        "Shared by a chunk and the one before it, at most; build.",
+        "Maximum number of tokens that a chunk repeats of the one before it; for build.",
         group=INPUT,
         unit="tokens",
     )
     prompt: str | None = option(
         None,
-        "Of passages: a prompt's name, or text in front; the model's own by default; build.",
+        "Prompt before passages: the name of a prompt of the model, or a text; the model's own"
+        " by default; for build.",
         group=MODEL,
     )
-    question_prompt: str | None = option(None, "Of questions, in the same way; build.", group=MODEL)
+    question_prompt: str | None = option(
+        None, "Prompt before questions, in the same forms; for build.", group=MODEL
+    )
     map: PathLike | None = option(
         None,
-        "Language map that interlingua debias --vectors wrote, for all vectors; build.",
+        "Language map for all vectors, written by interlingua debias --vectors; for build.",
         group=MODEL,
         reads="map",
     )
     dtype: str = option(
-        "float32", "To compute in: float32, bfloat16, float16, int8; build, add.", group=MODEL
+        "float32",
+        "Type to compute in: float32, bfloat16, float16 or int8; for build, add.",
+        group=MODEL,
     )
-    device: str | None = option(None, "cpu, cuda, cuda:1; build, add.", group=MODEL)
+    device: str | None = option(
+        None,
+        "Device: cpu, cuda, cuda:1; by default a GPU if there is one; for build, add.",
+        group=MODEL,
+    )
     where: str | None = option(
         None,
-        "SQL condition, such as \"language = 'deu_Latn'\"; delete, in place of ids; list.",
+        "SQL condition: \"language = 'deu_Latn'\"; for list, and for delete in place of IDS.",
         group=SEARCH,
     )
     approximate: bool = option(
-        False, "Many times faster for a million passages and more; build.", group=SEARCH
+        False,
+        "Build an approximate index, many times faster from a million passages on; for build.",
+        group=SEARCH,
     )
-    output: PathLike | None = output_option("Folder of the index; build.", kind=str)
+    output: PathLike | None = output_option("Folder for the index; for build.", kind=str)
 
 
 def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
-    """Make an index of passages, or changes one.
+    """Build, change or describe an index of passages.
 
     Args:
         options: of the verb.

@@ -33,14 +33,14 @@ class InfoOptions(Options):
     """Options of ``info``."""
 
     model: PathLike | None = argument(
-        "Model directory, run or hf:owner/name; without one: the machine.",
+        "Model folder, run folder or hf:owner/name to measure; by default none.",
         default=None,
         reads="model",
     )
 
 
 def run_info(options: InfoOptions) -> Info:
-    """Report the abilities of this machine, and how it encodes with a model.
+    """Report information about this machine, and how fast it encodes with a model.
 
     For a model that is which executor and dtype encode, why, and every measured rate.
 

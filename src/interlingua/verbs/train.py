@@ -48,35 +48,38 @@ class TrainOptions(Options):
     """Options of ``train``."""
 
     config: PathLike | Mapping[str, Any] | TrainConfig | None = argument(
-        "TOML file, or config.toml of a run to go on with or repeat; --init writes it.",
+        "TOML file, or config.toml of a run to resume or repeat; --init writes a file to start"
+        " from.",
         None,
         kind=Path,
     )
     init: str | None = option(
         None,
-        "Write a commented CONFIG to begin with: ems (from scratch), mexma (from a language model)"
-        " or finetune (a sentence encoder, on your pairs).",
+        "Write CONFIG with comments and stop: ems (train from scratch), mexma (train from a"
+        " language model) or finetune (train a sentence encoder on your pairs).",
         group=INPUT,
     )
     settings: Sequence[str] | None = option(
         None,
-        "Override a key: --set run.max_steps=500.",
+        "Override a key of the file: --set run.max_steps=500; repeatable.",
         group=INPUT,
         flags=("--set",),
         metavar="KEY=VALUE",
     )
-    output: PathLike | None = output_option("Folder of the run, for run.output.")
+    output: PathLike | None = output_option("Folder of the run, in place of run.output.")
     resume: PathLike = option(
         "auto",
-        "auto: go on from the newest whole checkpoint; never: start over; or a checkpoint's"
-        " folder.",
+        "auto: resume from the newest complete checkpoint; never: start from the beginning; or"
+        " the folder of a checkpoint.",
     )
     # Keys of [run] that change from machine to machine.
     devices: Annotated[int, AtLeast(1)] | None = option(
-        None, "Processes, one per GPU or per group of cores, for run.devices."
+        None, "Number of processes, one per GPU or per group of cores, in place of run.devices."
     )
     strategy: str | None = option(
-        None, "ddp: each process has all weights; fsdp: a share. For run.strategy."
+        None,
+        "ddp: each process holds all weights; fsdp: the weights are divided among the"
+        " processes. In place of run.strategy.",
     )
 
 

@@ -125,7 +125,7 @@ def test_wrong_inputs_are_refused(index):
     vectors = np.load(index / "index.npy")
     vectors[7, 1] = np.nan
     np.save(index / "nan.npy", vectors)
-    with pytest.raises(DataError, match=r"vector 8 .*finite"):
+    with pytest.raises(DataError, match=r"vector 8 .*NaN"):
         debias_index(index / "nan.npy", index / "out", language_map=index / "map")
 
 

@@ -112,7 +112,7 @@ def test_one_language_or_no_texts_are_refused(tmp_path):
     folder = write(tmp_path / "f", de__txt=["a"])
     with pytest.raises(DataError, match="at least 2"):
         read_language_texts([folder], sentences=9)
-    with pytest.raises(DataError, match="no texts here"):
+    with pytest.raises(DataError, match="no texts found"):
         read_language_texts([write(tmp_path / "empty")], sentences=9)
     with pytest.raises(DataError, match="file not found"):
         read_language_texts([tmp_path / "missing.de-en.tsv"], sentences=9)

@@ -81,7 +81,7 @@ def test_nothing_is_left_of_what_was_ended(done, tmp_path, config, number):
 def test_users_errors_are_one_line(refused, tmp_path, config):
     (tmp_path / "de-en.tsv").write_text("one column\n")
     error = refused(f"prepare {config} -o {tmp_path}/out --quiet").err
-    assert error.startswith(f"interlingua: {tmp_path / 'de-en.tsv'}:1: 1 column")
+    assert error.startswith(f"interlingua: {tmp_path / 'de-en.tsv'}:1: found 1 column")
 
 
 def test_a_variable_that_is_not_set_is_named(refused, tmp_path, config, monkeypatch):

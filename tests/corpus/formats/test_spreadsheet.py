@@ -98,8 +98,8 @@ def test_the_first_row_tells_the_columns(row, found):
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        ("source,target\na,b\nc\n", 3, "1 column, expected 2"),
-        ("source,target\na,b,c\n", 2, "3 columns, expected 2"),
+        ("source,target\na,b\nc\n", 3, "expected 2 columns, found 1"),
+        ("source,target\na,b,c\n", 2, "expected 2 columns, found 3"),
         ('source,target\na,b\n"c,d\ne,f\n', 3, "end of data"),
         ("score,source,target\nx,a,b\n", 2, "score 'x'"),
         ("source,target,source_language\na,b,qqq\n", 2, "unknown language 'qqq'"),
@@ -128,7 +128,7 @@ def test_a_workbook_as_people_make_it(tmp_path):
         [3, None, "lost", "note"],
     )
     skipped = Counter()
-    with pytest.raises(DataError, match=r"x\.xlsx:5: 4 columns, expected 3"):
+    with pytest.raises(DataError, match=r"x\.xlsx:5: expected 3 columns, found 4"):
         texts(path, skipped=skipped)
     path = sheet(path, ["German", "English"], ["Ja", "Yes"], [], [7, 2.5], [None, "lost"])
     assert texts(path, skipped=skipped) == [("Ja", "Yes"), ("7", "2.5"), ("", "lost")]

@@ -83,7 +83,7 @@ def test_a_threshold_is_the_least_that_is_precise_enough():
     assert found == [1.1, 1.1, 1.2, 1.2]
     with pytest.raises(ConfigError, match=r"precision of 0.95; .* 0.9"):
         curve.threshold(0.95)
-    with pytest.raises(ConfigError, match="no precision was reached"):
+    with pytest.raises(ConfigError, match="no precision is reached"):
         calibration(cuts=()).threshold(0.5)
 
 
@@ -100,7 +100,7 @@ def test_a_file_keeps_all_language_pairs(tmp_path):
         load_calibration(path, "fr", "en")
     with pytest.raises(ConfigError, match="made with another"):
         load_calibration(path, "zh", "en", model="other")
-    with pytest.raises(ConfigError, match="'mine ratio k=4 max', not 'score'"):
+    with pytest.raises(ConfigError, match="'mine ratio k=4 max', not by 'score'"):
         load_calibration(path, "zh", "en", scoring="score")
 
 

@@ -67,5 +67,5 @@ def test_nothing_left_is_one_line(text, tmp_path):
     (tmp_path / "all.txt").write_text(text.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(DataError, match=r"de\.txt: no sentences"):
         drawn(text, EvaluationKeys.from_folders([tmp_path / "all.txt"]))
-    with pytest.raises(DataError, match="no such evaluation"):
+    with pytest.raises(DataError, match="nowhere"):
         open_monolingual(MonolingualConfig(paths=(text,), decontaminate=(Path("nowhere"),)), None)

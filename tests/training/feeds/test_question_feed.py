@@ -242,7 +242,7 @@ def test_what_is_left_out_is_said(word_vocabulary, tmp_path, caplog):
     rows, _ = opened(word_vocabulary, path, languages=("en",))
     assert len(rows) == 1
     assert {record.getMessage().split(": ", 1)[1] for record in caplog.records} == {
-        "skipped 1: question without a passage that answers it",
+        "skipped 1: question without an answering passage",
         "skipped 1: question in another language",
     }
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from interlingua.analysis.debiasing.debias import DebiasReport
 
 
-@make_command(DebiasSettings, quiet="Only the table.")
+@make_command(DebiasSettings, quiet="Print only the table.")
 def debias(options: DebiasSettings, quiet: bool) -> None:
-    """Write the model with a map that takes the language out of its vectors.
+    """Write the model with a map that removes the language component from its vectors.
 
     Prints the panel before and after.
     """

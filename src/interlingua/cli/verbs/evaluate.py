@@ -12,7 +12,7 @@ from interlingua.runtime.progress import make_progress
 from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
 
 
-@make_command(EvaluateOptions, quiet="Only the tables.")
+@make_command(EvaluateOptions, quiet="Print only the tables.")
 def evaluate(options: EvaluateOptions, quiet: bool) -> None:
     """Run the tasks, print their tables and write their result files."""
     output = Path(options.output or ".")

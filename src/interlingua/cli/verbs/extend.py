@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from interlingua.adapt.extend import ExtendResult
 
 
-@make_command(ExtendSettings, quiet="No progress; the tables alone.")
+@make_command(ExtendSettings, quiet="Print only the tables.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
-    """Teach a model another language, and print its gain and the losses of the others."""
+    """Add a language to a model; print its gain and the loss of the other languages."""
     result = run_extend(options, progress=not quiet)
     for line in extension_table(result):
         print(line)

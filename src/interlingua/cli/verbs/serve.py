@@ -14,7 +14,7 @@ _PREFIX = "INTERLINGUA_SERVE_"
 
 @make_command(ServeOptions, quiet=None, variables=_PREFIX)
 def serve(options: ServeOptions, _: bool) -> None:
-    """Answer embedding requests over HTTP.
+    """Serve a model over HTTP.
 
     The protocols are those of OpenAI and text-embeddings-inference, and there is a page at /.
     """

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from interlingua.training.result import TrainResult
 
 
-@make_command(TrainOptions, quiet="No progress, no summary; warnings still show.")
+@make_command(
+    TrainOptions, quiet="Show neither progress nor the summary; warnings are still shown."
+)
 def train(options: TrainOptions, quiet: bool) -> None:
     """Train, save checkpoints on the way, and write RUN/model and RUN/best.
 

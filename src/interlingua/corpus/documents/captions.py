@@ -47,7 +47,7 @@ def read_captions(path: PathLike, language: str | None = None) -> BlockDocument:
     cues = read_cues(path, encoding=None if is_wide else decoded.charset, bad=bad)
     notes = decoded.notes
     if bad.count:
-        notes = (*notes, f"{count_of(bad.count, 'cues')} can't be read: {bad.first[0]}")
+        notes = (*notes, f"{count_of(bad.count, 'cues')} cannot be read: {bad.first[0]}")
     return BlockDocument([TextBlock(text, CUE) for text in join_cues(cues)], notes=notes)
 
 

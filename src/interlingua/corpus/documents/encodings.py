@@ -168,7 +168,7 @@ def decode_file(
         text = decoded(content, _SUPERSETS.get(charset, charset))
         if is_decoded(text):
             return DecodedText(text, charset)
-        notes = (f"declares the encoding {declared}, which it is not in",)
+        notes = (f"declares the encoding {declared}, but is not in this encoding",)
     if _ESCAPED_JAPANESE.search(content):
         return DecodedText(_strictly(content, "iso2022_jp", path), "iso2022_jp", notes)
     try:
@@ -176,7 +176,7 @@ def decode_file(
     except UnicodeDecodeError as error:
         _refuse_damaged(content, error, path)
     charset = detect_charset(content, path, language)
-    notes = (*notes, f"is read as {charset}, which it does not declare")
+    notes = (*notes, f"is read as {charset}, which the file does not declare")
     return DecodedText(_strictly(content, charset, path), charset, notes)
 
 
@@ -194,8 +194,8 @@ def detect_charset(content: bytes, path: PathLike, language: str | None = None) 
     found = _latin_charset(sample, language) or _japanese_charset(sample) or _other_charset(sample)
     if found is None:
         raise DataError(
-            "not UTF-8, and its encoding is not certain; save it as UTF-8, e.g. iconv -f"
-            " WINDOWS-1252 -t UTF-8",
+            "is not UTF-8, and its encoding cannot be identified; convert it to UTF-8, for"
+            " example: iconv -f WINDOWS-1252 -t UTF-8",
             path=path,
         )
     return found
@@ -207,7 +207,7 @@ def _strictly(content: bytes, charset: str, path: PathLike) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"not in its encoding {charset}; save it as UTF-8", path=path, line=line
+            f"is not in its encoding {charset}; save it as UTF-8", path=path, line=line
         ) from error
 
 
@@ -236,7 +236,8 @@ def _refuse_damaged(content: bytes, error: UnicodeDecodeError, path: PathLike) -
     if valid > 10 * damaged or error.end >= len(content) > 4 * error.start > 0:
         line = content.count(b"\n", 0, error.start) + 1
         raise DamagedFileError(
-            "UTF-8 with damaged bytes; fetch it again, or remove them: iconv -c -f UTF-8 -t UTF-8",
+            "is UTF-8 with damaged bytes; fetch it again, or remove them: iconv -c -f UTF-8 -t"
+            " UTF-8",
             path=path,
             line=line,
         )

@@ -358,8 +358,8 @@ def guess_format(path: PathLike) -> str:
         return "moses"
     known = ", ".join(FORMAT_OF_SUFFIX)
     raise DataError(
-        f"{suffix} is not a format of bitext; known are {known}, also .gz, .xz or .zst, and for"
-        " Moses files their prefix, such as news.de-en",
+        f"unknown format of bitext {suffix}; use one of: {known}, also with .gz, .xz or .zst, or"
+        " for Moses files their prefix, such as news.de-en",
         path=path,
     )
 
@@ -428,10 +428,11 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
         one = next(filter(None, map(_code_in_name, Path(path).name.split(".")[:-1])), None)
         alone = ""
         if one is not None:
-            alone = f" ({one.name} is one language, {languages.resolve_language(one).name})"
+            alone = f" ({one.name} names only one language, {languages.resolve_language(one).name})"
         raise DataError(
-            f"its languages are neither given nor in its name{alone}; name both with"
-            " --source-language and --target-language, or call it e.g. news.de-en.tsv",
+            f"the languages are unknown, because the file name does not contain both{alone}; pass"
+            " --source-language and --target-language, or rename the file, for example to"
+            " news.de-en.tsv",
             path=path,
         )
     return source or found[0], target or found[1]
@@ -445,7 +446,8 @@ def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[Tex
         first = first or found
         if found != first:
             raise DataError(
-                f"holds one language pair only, got {first} and then {found}; use JSONL or TMX",
+                f"this format has one language pair per file, found {first} and then {found}; use"
+                " JSONL or TMX",
                 path=path,
             )
         yield pair
@@ -626,7 +628,9 @@ def _until_damage(
     except (DamagedFileError, EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         damage = error
         if not isinstance(damage, DamagedFileError):
-            damage = DamagedFileError(f"damaged or cut short ({error}); fetch it again", path=path)
+            damage = DamagedFileError(
+                f"is damaged or incomplete ({error}); fetch it again", path=path
+            )
         bad.damaged(damage, f"{read:,} pairs", is_empty=not read)
         skipped[_DAMAGED] += 1
 
@@ -711,13 +715,16 @@ def _table_choice(
     choices = (
         (named, _WITH_COLUMNS, "none"),
         (sheet and f"the sheet {sheet!r} is named", ("xlsx",), "no sheets"),
-        (header_row and f"the header row {header_row} is given", _WITH_ROWS, "no such rows"),
+        (header_row and f"the header row {header_row} is set", _WITH_ROWS, "no header row"),
     )
     for what, formats, has in choices:
         if what and name not in formats:
-            raise ConfigError(f"{what}, and the format {name} has {has}; drop it")
+            raise ConfigError(f"{what}, but the format {name} has {has}; remove this choice")
     if columns is not None and len(columns) != 2:
-        raise ConfigError(f"columns {' and '.join(columns)}: name that of the source and target")
+        raise ConfigError(
+            f"columns {' and '.join(columns)}: expected two columns, that of the source and that"
+            " of the target"
+        )
     if columns is None and sheet is None and header_row is None:
         return None
     chosen = None

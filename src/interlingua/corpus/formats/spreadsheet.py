@@ -215,7 +215,8 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
             return
         except csv.Error as error:
             problem = (
-                f"{error}, in the row that begins here; is a quotation mark missing or too many?"
+                f"{error} in the row that begins here; check for a missing or an extra quotation"
+                " mark"
             )
             # The reader has taken lines up to the next quotation mark; they are read again.
             bad.reject(DataError(problem, path=path, line=number), source.rewind())

@@ -141,7 +141,7 @@ class Tmx:
                 skipped["no such languages"] += not pairs
                 yield from pairs
         if not has_body:
-            raise DataError("no <body>; is it TMX?", path=path)
+            raise DataError("the file contains no <body>; check that it is TMX", path=path)
         if failures and not units:
             raise failures[0]
 

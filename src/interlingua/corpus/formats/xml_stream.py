@@ -104,7 +104,9 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
     if decoder is not None:
         content = decoder.decode(content).encode("utf-8", "surrogatepass")
     if _ENTITIES.search(content[:_HEAD_BYTES]):
-        raise DataError("declares entities in its XML; leave it out", path=path)
+        raise DataError(
+            "the XML declares entities, which are not allowed; leave the file out", path=path
+        )
     text = decoded(content, declared_encoding(content[:_HEAD_BYTES], path))
     text = _FORBIDDEN.sub("", _DECLARATION.sub("", text, count=1))
     parser = _new_parser()
@@ -117,7 +119,8 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
                 depth += 1 if event == "start" else -1
                 if depth > MAX_TREE_DEPTH:
                     raise DataError(
-                        f"more than {MAX_TREE_DEPTH} elements in each other; is it damaged?",
+                        f"more than {MAX_TREE_DEPTH} nested elements; check that the file is not"
+                        " damaged",
                         path=path,
                     )
                 if event == "start":
@@ -126,10 +129,10 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
         parser.close()
     except ElementTree.ParseError as error:
         raise DamagedFileError(
-            f"not well-formed XML: {error}", path=path, line=error.position[0]
+            f"is not well-formed XML ({error})", path=path, line=error.position[0]
         ) from error
     if root is None:  # which the parser refuses
-        raise DataError("empty XML; is it cut short?", path=path)
+        raise DataError("the XML is empty; check that the file is complete", path=path)
     return root
 
 
@@ -189,7 +192,7 @@ class _Reader:
         """Add the events of an entry, and return the rest behind an unreadable one."""
         lines = text.count("\n")
         if not is_decoded(text):
-            self._reject(f"not in its declared character set {self.encoding}", text)
+            self._reject(f"is not in its declared character set {self.encoding}", text)
             self.line += lines
             return ""
         try:
@@ -267,7 +270,9 @@ class _Reader:
             return events
         except ElementTree.ParseError as error:
             line = error.position[0] + self.start_line - 1
-            problem = DamagedFileError(f"not well-formed XML: {error}", path=self.path, line=line)
+            problem = DamagedFileError(
+                f"is not well-formed XML ({error})", path=self.path, line=line
+            )
             raise _EntryError(problem) from error
 
     def _opened(self, element: Element) -> None:
@@ -275,12 +280,13 @@ class _Reader:
             element.tag = element.tag.rpartition("}")[2]
         around = [own.tag for own in self.open if own.tag in self.entries]
         if element.tag in self.entries and around:
-            problem = f"<{element.tag}> in <{around[0]}>; the end of one is missing"
+            problem = f"<{element.tag}> inside <{around[0]}>; the end tag of one of them is missing"
             raise _EntryError(DamagedFileError(problem, path=self.path, line=self.line))
         self.open.append(element)
         if len(self.open) > _MAX_DEPTH:
             raise DataError(
-                f"more than {_MAX_DEPTH} elements in each other; is it cut short?", path=self.path
+                f"more than {_MAX_DEPTH} nested elements; check that the file is complete",
+                path=self.path,
             )
 
     def _closed(self, element: Element) -> None:
@@ -347,7 +353,7 @@ def _pieces(file: BinaryIO, entries: tuple[str, ...], path: PathLike) -> Iterato
             begin = found.end()
         rest = rest[begin:]
         # An entry without an end would grow as long as the file.
-        refuse_long(len(rest), f"what stands between two ends of <{entries[0]}>", path=path)
+        refuse_long(len(rest), f"the part between two end tags of <{entries[0]}>", path=path)
     if rest:
         yield rest
 
@@ -387,6 +393,7 @@ def declared_encoding(piece: bytes, path: PathLike) -> str:
     known = known_charset(name)
     if known is None:
         raise DataError(
-            f"its XML encoding {name[:40]} can't be read; convert it to UTF-8", path=path
+            f"the encoding {name[:40]} of the XML cannot be read; convert the file to UTF-8",
+            path=path,
         )
     return known

@@ -99,8 +99,8 @@ def split(text: str, language: str | None = None) -> list[str]:
     """
     if not isinstance(text, str):
         raise ConfigError(
-            f"split takes one text, got {with_article(type(text).__name__)}; of several:"
-            " [interlingua.split(text) for text in texts]"
+            f"split: expected one text, found {with_article(type(text).__name__)}; for several"
+            " texts: [interlingua.split(text) for text in texts]"
         )
     return split_text(
         text.splitlines(), "" if language is None else resolve_language(language).code

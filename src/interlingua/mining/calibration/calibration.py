@@ -215,10 +215,10 @@ class Calibration:
         reached = [cut for cut in self.cuts if np.isfinite(cut.score)]
         good = [cut for cut in reached if cut.precision >= precision - 1e-9]
         if not good:
-            known = "no precision was reached"
+            known = "no precision is reached"
             if reached:
-                known = f"the highest known is {max(cut.precision for cut in reached):g}"
-            raise ConfigError(f"no threshold gives a precision of {precision:g}; {known}")
+                known = f"pass a precision of at most {max(cut.precision for cut in reached):g}"
+            raise ConfigError(f"no threshold reaches a precision of {precision:g}; {known}")
         # Tuples compare by their first field: the least of the precisions that are high enough.
         return min(good).score
 
@@ -310,16 +310,17 @@ def choose_calibration(
     found = known.get("-".join(codes)) or known.get("-".join(codes[::-1]))
     if found is None:
         raise ConfigError(
-            f"{name} has no calibration of {'-'.join(codes)}; it has: {', '.join(known)}"
+            f"{name} contains no calibration for {'-'.join(codes)}; it contains: {', '.join(known)}"
         )
     if model is not None and found.model != model:
         raise ConfigError(
-            f"{name} was made with another model ({found.model[:12]}, not {model[:12]}); calibrate"
-            " again"
+            f"{name} was made with another model ({found.model[:12]}, expected {model[:12]});"
+            " calibrate again with this model"
         )
     if scoring is not None and found.scoring != scoring:
         raise ConfigError(
-            f"{name} is for scores made by {found.scoring!r}, not {scoring!r}; calibrate again"
+            f"{name} is for scores computed by {found.scoring!r}, not by {scoring!r}; calibrate"
+            " again"
         )
     return found
 
@@ -336,7 +337,8 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     # The checksum does not prove who wrote it.
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"not a calibration file ({error}); make one with interlingua calibrate", path=path
+            f"this is not a calibration file ({error}); make one with `interlingua calibrate`",
+            path=path,
         ) from error
 
 
@@ -356,7 +358,7 @@ def save_calibration(calibration: Calibration, path: PathLike) -> None:
         _write_all({calibration.languages: calibration}, path)
         return
     with exclusive(
-        target.parent, remedy="name another --output", name=f".{target.name}.lock", wait=True
+        target.parent, remedy="choose another --output", name=f".{target.name}.lock", wait=True
     ):
         known = {}
         if target.exists():
@@ -398,7 +400,7 @@ def _read_curve(
 ) -> Curve:
     """Build a curve from lists read from JSON."""
     if len(scores) != len(log_odds) or not scores or shape not in FITS:
-        raise ValueError("a curve has a shape, and as many scores as log odds")
+        raise ValueError("expected a known shape and as many scores as log odds")
     return Curve(shape, tuple(map(float, scores)), tuple(map(float, log_odds)))
 
 
@@ -484,8 +486,8 @@ def fit_calibration(
     least = int(min(right.sum(), (~right).sum()))
     if least < MIN_CALIBRATION_PAIRS:
         raise DataError(
-            f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a"
-            f" calibration takes at least {MIN_CALIBRATION_PAIRS} of each: give more pairs"
+            f"found {int(right.sum())} right and {int((~right).sum())} wrong pairs, but a"
+            f" calibration needs at least {MIN_CALIBRATION_PAIRS} of each; pass more pairs"
         )
     # Of each shape, the probability of every pair by a curve that was fitted without it.
     folds = _folds(right, seed)
@@ -676,18 +678,17 @@ def doubted(calibration: Calibration) -> str:
     auc = calibration.measures.get("separation", 1.0)
     if auc < LEAST_SEPARATION:
         return (
-            f"held-out right pairs score more than wrong ones only {auc:.0%} of the time, so the"
-            " share of translations hangs on small differences between your texts and the"
-            " held-out ones and may be far off, precisions with it; judge 50 pairs at even"
-            " distances through the list, and give them with --labels in place of --parallel"
+            f"held-out right pairs score higher than wrong pairs only {auc:.0%} of the time, so"
+            " the estimated share of translations and all precisions may be far off; judge 50"
+            " pairs spread evenly over the list and pass them with --labels instead of --parallel"
         )
     if calibration.measures.get("moved", 0.0):
         return (
-            "held-out right pairs score otherwise than those of your texts (by"
-            f" {calibration.measures['moved']:+.3f} at the median), as they do where they are of"
-            " another kind; the probabilities allow for it, and are less sure; give held-out pairs"
-            " like your texts, or judge 50 pairs and give them with --labels in place of"
-            " --parallel"
+            "the scores of held-out right pairs differ from those of your texts (by"
+            f" {calibration.measures['moved']:+.3f} at the median), which suggests another kind of"
+            " text; the probabilities account for the difference but are less certain; pass"
+            " held-out pairs similar to your texts, or judge 50 pairs and pass them with --labels"
+            " instead of --parallel"
         )
     return ""
 

@@ -21,10 +21,14 @@ from interlingua.config.registry import SUITES, import_place
 from interlingua.errors import CheckpointError, ConfigError, DataError, require_extra
 from interlingua.storage.files import PathLike, is_special, open_raw, stem_and_suffix, tab_rows
 from interlingua.storage.remote import WILD, expand_pattern, filesystem, is_remote, state
-from interlingua.verbs.parts.shared_options import BACKEND, STANDARD_INPUT, join_names
+from interlingua.verbs.parts.shared_options import (
+    BACKEND,
+    MODEL_FILES,
+    STANDARD_INPUT,
+    is_folder_or_pattern,
+    join_names,
+)
 
-MODEL_FILES = ("config.json", "modules.json")
-"""Files of a model directory, one of which is read first."""
 _MAPPED_FILE = "mapped_encoder.json"
 """File in the folder of the backend ``mapped``."""
 BACKEND_PACKAGES = {
@@ -86,7 +90,7 @@ def check_inputs(options: Options) -> None:
             continue
         if reads == "model" and not _has_all_vectors(options):
             check_model(value, getattr(options, "backend", BACKEND))
-        elif reads == "text" and _is_in_memory(options):
+        elif reads in ("text", "text or folder") and _is_in_memory(options):
             continue
         elif reads == "file" and not isinstance(value, str | os.PathLike):
             continue  # an array or a list, where Python may give one
@@ -223,6 +227,16 @@ def check_text_file(name: Any) -> None:
         return
     for part in expand_pattern(name):
         check_file(part)
+
+
+def check_text_or_folder(name: Any) -> None:
+    """Check a text file or the matches of a pattern; a folder is listed by its reader."""
+    if is_folder_or_pattern(name) and not os.path.isdir(name):
+        # Folders below a pattern's mark are searched, too.
+        if not glob.glob(name, recursive=True):
+            raise DataError("no file matches; check the pattern", path=name)
+    elif not is_folder_or_pattern(name):
+        check_text_file(name)
 
 
 def check_text_files(names: Any) -> None:
@@ -376,6 +390,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "models": check_models,
     "paths": check_paths,
     "text": check_text_file,
+    "text or folder": check_text_or_folder,
     "texts": check_text_files,
     "texts or folders": check_texts_or_folders,
 }

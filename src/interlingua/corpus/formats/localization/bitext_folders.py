@@ -82,7 +82,7 @@ def several_bitexts(
         files = [file for file in files if file.is_file()]
         root = _fixed_part(name)
         if not files:
-            raise DataError("no file is called so; check the path and the pattern", path=name)
+            raise DataError("no file matches this pattern; check the path", path=name)
         # Parts of one data set are read as one.
         if all(_format_of(file) == "huggingface" for file in files):
             return None
@@ -94,7 +94,7 @@ def several_bitexts(
     codes = (resolved_code(source_language), resolved_code(target_language))
     found, others = _bitexts(files, root, codes, is_chosen=is_pattern)
     if not found:
-        raise DataError("holds no bitext; name its files", path=name)
+        raise DataError("the folder contains no bitext; pass the files instead", path=name)
     return Bitexts(found, others)
 
 

@@ -22,7 +22,7 @@ _SHARED = 0.5
 """Part of the shorter cue's time."""
 _LARGEST = 8
 """Cues of one side of a group."""
-_ALONE = "cues without one at the same time"
+_ALONE = "cues without a cue at the same time"
 _TOO_LARGE = "cues of groups that are too large"
 
 
@@ -57,7 +57,7 @@ class Subtitles:
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Refuse: pairs have no times."""
-        raise ConfigError(f"{path}: subtitles are read only; write .tsv, .xlsx or .tmx")
+        raise ConfigError(f"{path}: subtitles cannot be written; use .tsv, .xlsx or .tmx")
 
 
 def grouped_cues(

@@ -48,7 +48,9 @@ def find_two_files(path: str, source: str | None, target: str | None) -> TwoFile
         other = target or language_of_path(second)
         if not one or not other:
             raise DataError(
-                "its languages are neither given nor in the files' names; name both", path=path
+                "the languages are unknown, because the file names do not contain them; pass"
+                " --source-language and --target-language",
+                path=path,
             )
         return TwoFiles((first, second), (one, other))
     found = files_of_languages(path)
@@ -57,8 +59,8 @@ def find_two_files(path: str, source: str | None, target: str | None) -> TwoFile
     if order is None:
         known = ", ".join(str(file) for file in found.values()) or "none"
         raise DataError(
-            f"expected the files of two languages, found {known}; name both as a,b, or the"
-            " languages with --source-language and --target-language",
+            f"expected the files of two languages, found {known}; pass both files as a,b, or"
+            " --source-language and --target-language",
             path=path,
         )
     chosen = [codes[place] for place in order]

@@ -145,7 +145,9 @@ def copy_with_scores(
             binary.write(piece.decode("utf-8", "surrogateescape").encode(*codec))
     if failed:
         log.warning(
-            "%s: %s took no score, as the XML is unusual", target, count_of(failed, "units")
+            "%s: the scores of %s are not written, because the XML has an unusual form",
+            target,
+            count_of(failed, "units"),
         )
 
 
