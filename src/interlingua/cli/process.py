@@ -16,7 +16,7 @@ from typing import NoReturn
 from interlingua.cli.main import USERS_ERROR, main
 
 _THRESHOLDS = (50_000, 20, 20)
-"""Of the garbage collector: new objects before a collection, and collections before larger ones."""
+"""Limits of the garbage collector: new objects per collection, and collections per larger one."""
 
 
 def run() -> NoReturn:

@@ -44,7 +44,7 @@ def pair_blocks(shards: Iterable[Shard], fate: Fate) -> Iterator[PairBlock]:
 
 
 class PairTokenizer:
-    """Tokenizes both sides of pairs.
+    """Tokenizer of both sides of pairs.
 
     In another process it reads the vocabulary from its folder, once.
 

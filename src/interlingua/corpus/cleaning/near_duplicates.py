@@ -39,7 +39,7 @@ class HashedTexts(NamedTuple):
     """Texts as the index stores them."""
 
     codes: UInt16[ndarray, " c"]
-    """Of all texts, as ``shingle_codes`` makes them."""
+    """Codes of all texts, as ``shingle_codes`` makes them."""
     starts: Int64[ndarray, " n"]
     """The first code of each text."""
     bands: list[UInt32[ndarray, " n"]]

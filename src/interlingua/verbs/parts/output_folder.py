@@ -23,7 +23,7 @@ class OutputJob(NamedTuple):
 
 
 class OutputFolder:
-    """Runs a verb for each input; one that can't be read is named at the end, and the rest is done.
+    """Runner of a verb for each input. Unreadable ones are named at the end, and the rest is done.
 
     Args:
         options: of the run; the output is the folder.
