@@ -22,7 +22,7 @@ X = torch.linspace(-3, 3, 9 * 16).view(9, 16)
 
 
 def activated(bounds):
-    """Compute GELU of X, a part for each two bounds."""
+    """Compute GELU of X, one part from each bound to the next."""
     y = torch.zeros_like(X)
 
     def part(first, last):

@@ -443,7 +443,7 @@ class AlignReport:
     labels: list[str] = field(default_factory=list)
     """Documents of ``links``; empty for one pair of documents."""
     unpaired: list[str] = field(default_factory=list)
-    """Files of folders that were left out: those of other formats, or without a partner."""
+    """Files of folders that were skipped, with the reason: another format, or no partner."""
     unlike: list[str] = field(default_factory=list)
     """Documents with links that score as those of unrelated texts do."""
 

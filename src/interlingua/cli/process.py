@@ -16,7 +16,7 @@ from typing import NoReturn
 from interlingua.cli.main import USERS_ERROR, main
 
 _THRESHOLDS = (50_000, 20, 20)
-"""Limits of the garbage collector: new objects per collection, and collections per larger one."""
+"""Thresholds of the garbage collector, as ``gc.set_threshold`` takes them."""
 
 
 def run() -> NoReturn:

@@ -156,7 +156,7 @@ class ExportOptions(Options):
 def run_export(
     options: ExportOptions, on_verified: Callable[[Verification], None] = lambda _: None
 ) -> Exported:
-    """Export a model for other libraries, and verify its vectors there.
+    """Write a model for other libraries, and verify its vectors there.
 
     It is a directory for sentence-transformers, or graphs, or token vectors.
 

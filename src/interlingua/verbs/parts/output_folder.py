@@ -23,7 +23,7 @@ class OutputJob(NamedTuple):
 
 
 class OutputFolder:
-    """Runner of a verb for each input. Unreadable ones are named at the end, and the rest is done.
+    """Runner of a verb for each input; reports unreadable inputs at the end and does the rest.
 
     Args:
         options: of the run; the output is the folder.
