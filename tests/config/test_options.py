@@ -51,7 +51,7 @@ def run(options: Verb) -> tuple[Verb, int]:
         options: what to do.
 
     Returns:
-        What it was given.
+        The arguments.
     """
     return options, max_line_characters()
 
@@ -113,7 +113,7 @@ def test_the_docstring_describes_each_option_and_its_unit():
     assert text.startswith(f"Does something.\n\nMore about it.\n\n{options}")
     assert "    share: Of all. Unit: 0 to 1.\n" in text
     assert "options: what to do" not in text
-    assert text.endswith("Returns:\n    What it was given.")
+    assert text.endswith("Returns:\n    The arguments.")
 
 
 def test_the_line_limit_holds_while_the_function_runs():
