@@ -110,7 +110,7 @@ def test_a_first_argument_that_was_left_out_is_put_in_front():
 def test_the_docstring_describes_each_option_and_its_unit():
     text = function_of(Verb, run, "verb").__doc__
     options = "Args:\n    model: The model.\n    text: The text.\n"
-    assert text.startswith(f"Does something.\n\nMore about it.\n\n{options}")
+    assert text.startswith(f"Run an example verb.\n\nMore about it.\n\n{options}")
     assert "    share: Of all. Unit: 0 to 1.\n" in text
     assert "options: what to do" not in text
     assert text.endswith("Returns:\n    The arguments.")
