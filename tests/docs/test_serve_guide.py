@@ -58,7 +58,7 @@ def test_its_paths_are_those_of_the_server(client):
     served = {
         path for path in json.loads(client.get("/openapi.json").text)["paths"] if "{" not in path
     }
-    # Those of an index are there with one alone; those of Azure and of lists are not described.
+    # Those of an index exist only with one; those of Azure and of lists are not described.
     of_index = {"/search", "/index/info", "/index/add", "/index/delete"}
     hidden = {"/openapi.json", "/openai/deployments/NAME/embeddings", "/api/tags"}
     assert named == served | of_index | hidden
