@@ -21,6 +21,8 @@ TOP_LEVEL = {
     "contributing.md": "CONTRIBUTING.md",
 }
 """Page of the site -> file at the top of the repository."""
+OTHER_PROMPT = re.compile(r'(<span id="__span[^>]*>)<span class="gp">([^$<]*)</span>(.*)')
+"""A line of a console block that begins like a prompt, such as a heading of Markdown."""
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
@@ -40,6 +42,32 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         # The home page has no neighbors in the navigation; its code needs the width.
         page.meta["hide"] = ["navigation"]
     return with_site_links(markdown, page.file.src_uri)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Mark as output what is no command in the console blocks of a page; called by mkdocs.
+
+    Pygments takes lines that begin with ``#`` or ``%`` for commands; ours begin with ``$``.
+    """
+
+    def as_output(line: re.Match[str]) -> str:
+        text = re.sub(r"<[^>]*>", "", line[2] + line[3])
+        return f'{line[1]}<span class="go">{text}</span>'
+
+    return OTHER_PROMPT.sub(as_output, html)
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """Say on the page for a wrong address where to go; called by mkdocs."""
+    if template_name != "404.html":
+        return output_content
+    home = re.search(r'<a href="([^"]*)"[^>]* class="md-header__button md-logo"', output_content)
+    assert home is not None, "the theme's page for a wrong address has no link to the first page"
+    text = (
+        f'<p>There is no page at this address. Go to the <a href="{home[1]}">first page</a>, or'
+        " search for the subject in the field above.</p>"
+    )
+    return output_content.replace("<h1>404 - Not found</h1>", f"<h1>Page not found</h1>{text}")
 
 
 def from_top(text: str) -> str:

@@ -63,6 +63,7 @@ def test_score(workplace, capsys):
         DOCS / "how-to" / "score.md",
         workplace,
         instead={"hf:intfloat/multilingual-e5-small": "model"},
+        opening=False,
     )
     assert len(done) == 9
     kept, rest = (
@@ -100,7 +101,10 @@ def test_align(workplace, capsys):
     done = follow(
         DOCS / "how-to" / "align.md",
         workplace,
-        instead={"hf:intfloat/multilingual-e5-small": "model"},
+        instead={
+            "hf:intfloat/multilingual-e5-small": "model",
+            "align chapter.de.txt": "align model chapter.de.txt",
+        },
     )
     assert len(done) == 4
     assert read_links(workplace / "chapter.align")

@@ -12,7 +12,14 @@ import pytest
 
 from interlingua.config.registry import ANALYSES, BACKENDS, CHECKS, FORMATS, METHODS, TASKS
 from interlingua.errors import MissingExtraError
-from tools.site_hooks import TOP_LEVEL, api_modules, from_top, with_site_links
+from tools.site_hooks import (
+    TOP_LEVEL,
+    api_modules,
+    from_top,
+    on_page_content,
+    on_post_template,
+    with_site_links,
+)
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,3 +103,20 @@ def test_links_of_the_repositorys_top_lead_to_pages_or_become_text(page, name):
         *(str(picture.relative_to(DOCS)) for picture in DOCS.rglob("*.svg")),
     }
     assert [target for target in targets if target not in shown] == []
+
+
+def test_the_page_for_a_wrong_address_leads_to_the_first_page():
+    theme = '<a href="/index.html" title="x" class="md-header__button md-logo"></a>'
+    theme += "<h1>404 - Not found</h1>"
+    page = on_post_template(theme, template_name="404.html")
+    assert page.count('href="/index.html"') == 2
+    assert "404 -" not in page
+    assert on_post_template(theme, template_name="sitemap.xml") == theme
+
+
+def test_only_a_line_with_a_dollar_is_a_command():
+    line = '<span id="__span-0-{0}"><span class="gp">{1} </span>{2}\n</span>'
+    command = line.format(1, "$", 'cat <span class="w"> </span>a.md')
+    heading = line.format(2, "#", '<span class="nb">The</span> castle')
+    shown = '<span id="__span-0-2"><span class="go"># The castle</span>\n</span>'
+    assert on_page_content(command + heading) == command + shown
