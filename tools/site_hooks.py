@@ -21,8 +21,8 @@ TOP_LEVEL = {
     "contributing.md": "CONTRIBUTING.md",
 }
 """Page of the site -> file at the top of the repository."""
-OTHER_PROMPT = re.compile(r'(<span id="__span[^>]*>)<span class="gp">([^$<]*)</span>(.*)')
-"""A line of a console block that begins like a prompt, such as a heading of Markdown."""
+CODE_LINE = re.compile(r'(<span id="__span-\d+-(\d+)">)(.*)')
+"""A line of a block of code: its beginning, its number in the block, and the rest."""
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
@@ -45,16 +45,29 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Mark as output what is no command in the console blocks of a page; called by mkdocs.
+    """Mark what is a command and what is output in the console blocks of a page; called by mkdocs.
 
-    Pygments takes lines that begin with ``#`` or ``%`` for commands; ours begin with ``$``.
+    Pygments takes lines that begin with ``#`` or ``%`` for commands, and those of a loop for
+    output. Commands of our pages begin with ``$``.
     """
+    loops = 0
 
-    def as_output(line: re.Match[str]) -> str:
-        text = re.sub(r"<[^>]*>", "", line[2] + line[3])
-        return f'{line[1]}<span class="go">{text}</span>'
+    def marked(line: re.Match[str]) -> str:
+        nonlocal loops
+        start, number, code = line.groups()
+        if number == "1":
+            loops = 0
+        text = re.sub(r"<[^>]*>", "", code)
+        is_command = text.startswith("$ ")
+        if loops and not is_command:
+            code = re.sub(r' class="g[op]"', "", code)
+        elif not is_command and 'class="gp"' in code:
+            code = f'<span class="go">{text}</span>'
+        if loops or is_command:
+            loops += bool(re.search(r"\bdo$", text)) - bool(re.match(r" *done\b", text))
+        return start + code
 
-    return OTHER_PROMPT.sub(as_output, html)
+    return CODE_LINE.sub(marked, html)
 
 
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:

@@ -114,9 +114,26 @@ def test_the_page_for_a_wrong_address_leads_to_the_first_page():
     assert on_post_template(theme, template_name="sitemap.xml") == theme
 
 
-def test_only_a_line_with_a_dollar_is_a_command():
-    line = '<span id="__span-0-{0}"><span class="gp">{1} </span>{2}\n</span>'
-    command = line.format(1, "$", 'cat <span class="w"> </span>a.md')
-    heading = line.format(2, "#", '<span class="nb">The</span> castle')
-    shown = '<span id="__span-0-2"><span class="go"># The castle</span>\n</span>'
-    assert on_page_content(command + heading) == command + shown
+def code_lines(*lines):
+    return "".join(
+        f'<span id="__span-0-{number}">{line}\n</span>' for number, line in enumerate(lines, 1)
+    )
+
+
+def test_only_lines_with_a_dollar_and_those_of_loops_are_commands():
+    read = code_lines(
+        '<span class="gp">$ </span>cat<span class="w"> </span>a.md',
+        '<span class="gp"># </span><span class="nb">The</span> castle',
+        '<span class="gp">$ </span><span class="k">for</span> n <span class="k">in</span> 1; do',
+        '<span class="gp">  $</span>run $n',
+        '<span class="go">  done</span>',
+        '<span class="go">1</span>',
+    )
+    assert on_page_content(read) == code_lines(
+        '<span class="gp">$ </span>cat<span class="w"> </span>a.md',
+        '<span class="go"># The castle</span>',
+        '<span class="gp">$ </span><span class="k">for</span> n <span class="k">in</span> 1; do',
+        "<span>  $</span>run $n",
+        "<span>  done</span>",
+        '<span class="go">1</span>',
+    )
