@@ -69,7 +69,8 @@ def said(workplace):
         patch.setattr("interlingua.retrieval.topk.speed.TRIED_VECTORS", 256)
         instead = {"runs/ems/model": "tests.mining.invented:embed", "--drop language,": "--drop "}
         instead |= {"dev.zh": "dev.de"}  # invented words are in Latin letters
-        return follow(GUIDE, workplace, extra=("--backend", "function", "--quiet"), instead=instead)
+        extra = ("--backend", "function", "--quiet")
+        return follow(GUIDE, workplace, extra=extra, instead=instead, opening=False)
 
 
 def test_every_command_runs(said, workplace):
