@@ -250,7 +250,7 @@ def _side_files(
 
     Args:
         root: the folder or pattern.
-        common: folder above, whose own name is no language.
+        common: folder above; its own name is no language.
         split: documents are split into sentences.
         left_out: gets the other files.
 
