@@ -43,7 +43,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def from_top(text: str) -> str:
-    """A page of the repository's top, with the paths that it has from within docs/."""
+    """Return a page of the repository's top, with paths from within docs/."""
 
     def from_docs(link: re.Match[str]) -> str:
         return link.group(1) + os.path.relpath(ROOT / link.group(2), DOCS)
@@ -52,7 +52,7 @@ def from_top(text: str) -> str:
 
 
 def with_site_links(markdown: str, page: str) -> str:
-    """The text with each link that leaves docs/ replaced.
+    """Replace each link in a text that leaves docs/.
 
     Args:
         markdown: of the page.
@@ -79,7 +79,7 @@ def with_site_links(markdown: str, page: str) -> str:
 
 @cache
 def api_modules() -> dict[str, str]:
-    """The modules that API pages show -> the page."""
+    """Map the modules that API pages show to the page."""
     found = {}
     for path in sorted((DOCS / "api").glob("*.md")):
         for module in re.findall(r"^::: (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE):

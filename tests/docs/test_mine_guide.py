@@ -52,7 +52,7 @@ def workplace(tmp_path_factory):
 
 
 def unfiltered(folder):
-    """What one process writes, without calibration."""
+    """Write the pairs of one process without calibration."""
     command = "mine tests.mining.invented:embed news.de.txt news.en.txt -o alone.tsv"
     with contextlib.chdir(folder), pytest.raises(SystemExit):
         main.main([*command.split(), "--backend", "function", "--quiet"])
@@ -61,7 +61,7 @@ def unfiltered(folder):
 
 @pytest.fixture(scope="module")
 def said(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     pytest.importorskip("faiss")
     with two_workers(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])

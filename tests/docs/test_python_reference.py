@@ -22,7 +22,7 @@ Each is `interlingua.VERB(...)`. Defaults and help texts are those of the [comma
 
 
 def functions():
-    """The functions that are made from a dataclass, by verb, in the order of the work."""
+    """Return the functions that are made from a dataclass, by verb, in the order of the work."""
     found = {}
     for verb in VERBS:
         try:
@@ -33,7 +33,7 @@ def functions():
 
 
 def section(verb, function):
-    """The table of a verb."""
+    """Return the table of a verb."""
     summary = function.__doc__.partition("\n")[0]
     lines = [
         "",
@@ -56,7 +56,7 @@ def section(verb, function):
     return [
         *lines,
         "",
-        f"Without their names: {', '.join(f'`{name}`' for name in positional) or 'none'}.",
+        f"Positional: {', '.join(f'`{name}`' for name in positional) or 'none'}.",
     ]
 
 

@@ -23,7 +23,7 @@ LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
 
 
 def pages_of(nav):
-    """The pages of a navigation, from all its levels."""
+    """Return the pages of a navigation, from all its levels."""
     if isinstance(nav, str):
         return [nav]
     entries = nav.values() if isinstance(nav, dict) else nav
@@ -31,7 +31,7 @@ def pages_of(nav):
 
 
 def anchors(page):
-    """What a heading can be linked by."""
+    """Return the names by which a heading can be linked."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings

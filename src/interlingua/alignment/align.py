@@ -129,7 +129,11 @@ def read_document_sentences(
     """
     refuse_column(column, path)
     if split_as is None and stem_and_suffix(path)[1] in (*OFFICE_SUFFIXES, *HTML_SUFFIXES):
-        raise DataError("a document of paragraphs; split it into sentences: --split", path=path)
+        raise DataError(
+            "this is a document of paragraphs, expected one sentence per line; pass --split to"
+            " split it into sentences",
+            path=path,
+        )
     if split_as is not None and is_document(path):
         return read_document_as_sentences(path, split_as)
     if is_table(path):
@@ -138,7 +142,7 @@ def read_document_sentences(
         with open_text(path) as lines:
             sentences = [line.rstrip("\r\n") for line in lines]
     if not any(map(str.strip, sentences)):
-        raise DataError("the document is empty; expected a sentence per line", path=path)
+        raise DataError("the document contains no text; expected one sentence per line", path=path)
     if split_as is None:
         return sentences
     return split_text(sentences, split_as)
@@ -220,21 +224,22 @@ def list_document_pairs(
     if list_file is None:
         if source is None or target is None:
             raise ConfigError(
-                "name two documents, SOURCE and TARGET, or a list of many with --list"
+                "SOURCE and TARGET are missing; pass two documents, or a list of many document"
+                " pairs with --list"
             )
         links, right = (None if name is None else str(name) for name in (output, gold))
         refuse_bitext_name(links)
         return [DocumentPair(str(source), str(target), links, right)]
     if source is not None or gold is not None:
         raise ConfigError(
-            "--list names documents, and gold links in its fourth column; drop SOURCE, TARGET and"
-            " --gold"
+            "--list cannot be combined with SOURCE, TARGET or --gold; remove them (the fourth"
+            " column of the list names gold links)"
         )
     found = read_list(list_file, output)
     if any(pair.output is None for pair in found):
         raise ConfigError(
-            "links of many documents need files: a folder with --output, or the third column of"
-            " --list"
+            "the links of several documents cannot be written to standard output; pass a folder"
+            " with --output, or name files in the third column of the list"
         )
     return found
 
@@ -260,8 +265,8 @@ def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str,
     # A table has columns of languages, which may be empty.
     if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
         raise ConfigError(
-            f"{path} has a format with languages; name both with --source-language and"
-            " --target-language, or call the documents by them (chapter.de.txt)"
+            f"{path}: this format requires languages; pass --source-language and"
+            " --target-language, or use file names with languages, such as chapter.de.txt"
         )
 
 
@@ -276,8 +281,8 @@ def refuse_bitext_name(links: str | None) -> None:
     suffix = stem_and_suffix(links)[1]
     if suffix in BITEXT_SUFFIXES:
         raise ConfigError(
-            f"{links}: links are written as lines of text ([0, 1]:[2]:0.12), not {suffix}; name"
-            f" another file, and for the linked sentences --texts {links}"
+            f"{links}: links are written as lines of text such as [0, 1]:[2]:0.12, not as"
+            f" {suffix}; use another file name, or --texts {links} to write the linked sentences"
         )
 
 
@@ -286,7 +291,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
 
     Args:
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
-            links, then optionally TAB that of the gold ones; blank lines and those that begin with
+            links, then optionally TAB that of the gold ones; blank lines and those that start with
             ``#`` are left out.
         folder: where links go; without a named file to the source's name and ``.align``.
 
@@ -302,9 +307,10 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
                 continue
             cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
             if len(cells) not in (2, 3, 4) or not all(cells[:2]):
-                expected = "source TAB target, then optionally TAB links TAB gold"
+                expected = "source TAB target, optionally followed by TAB links TAB gold"
                 raise DataError(
-                    f"expected {expected}, got {count_of(len(cells), 'columns')}",
+                    f"expected {expected}, found {count_of(len(cells), 'columns')}; correct the"
+                    " line",
                     path=path,
                     line=number,
                 )
@@ -315,8 +321,8 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
                 # A list may come from elsewhere, and must not name files outside of the folder.
                 if not is_below(Path(folder, output), Path(folder)):
                     raise DataError(
-                        f"its links would go to {output}, outside of {os.fspath(folder)}; name a"
-                        " file in that folder in the third column, or leave --output out",
+                        f"the links would be written to {output}, outside of {os.fspath(folder)};"
+                        " name a file in this folder in the third column, or remove --output",
                         path=path,
                         line=number,
                     )
@@ -324,8 +330,8 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
             # Two sources of one name in different folders, or one document named twice.
             if output and output in outputs:
                 raise DataError(
-                    f"its links would go to {output} as those of line {outputs[output]} do; name"
-                    " another file in the third column",
+                    f"the links would be written to {output}, as those of line {outputs[output]};"
+                    " name another file in the third column",
                     path=path,
                     line=number,
                 )
@@ -365,7 +371,7 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
                 continue
             match = _LINK.fullmatch(line.rstrip("\r\n"))
             if match is None:
-                got = f"got {line.strip()[:60]!r}"
+                got = f"found {line.strip()[:60]!r}; correct the line"
                 raise DataError(
                     f"expected [0, 1]:[2] or [0, 1]:[2]:0.12, {got}", path=path, line=number
                 )
@@ -373,8 +379,8 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
             for side, length in zip((source, target), lengths or (), strict=False):
                 if side and max(side) >= length:
                     raise DataError(
-                        f"names sentence {max(side)} (counted from 0) of a document of {length};"
-                        " is it of these files?",
+                        f"sentence {max(side)} (counted from 0) does not exist in a document of"
+                        f" length {length}; check that the links belong to these files",
                         path=path,
                         line=number,
                     )
@@ -404,15 +410,15 @@ def read_right_links(path: PathLike, lengths: tuple[int, int]) -> list[Link]:
         return read_ladder(path, lengths)
     if is_text_rung(line):
         raise DataError(
-            "holds sentences, as hunalign writes them with -text; expected the numbers of"
-            " sentences: run hunalign without -text",
+            "the file contains sentences, as hunalign -text writes them, expected sentence"
+            " numbers; run hunalign without -text",
             path=path,
             line=number,
         )
     if _LINK.fullmatch(line) is None:
         raise DataError(
             "expected [0, 1]:[2] or [0, 1]:[2]:0.12, or a ladder of hunalign (0 TAB 0 TAB 0.5),"
-            f" got {line.strip()[:60]!r}",
+            f" found {line.strip()[:60]!r}; correct the line",
             path=path,
             line=number,
         )
@@ -429,7 +435,7 @@ class AlignReport:
     blank: Counter[str] = field(default_factory=Counter)
     """Blank lines of the sources and of the targets, which are not sentences."""
     failed: list[str] = field(default_factory=list)
-    """Why documents were left out."""
+    """Reasons for which documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
     encoded: EncodeReport = field(default_factory=EncodeReport)
     links: list[Link] = field(default_factory=list)
@@ -437,7 +443,7 @@ class AlignReport:
     labels: list[str] = field(default_factory=list)
     """Documents of ``links``; empty for one pair of documents."""
     unpaired: list[str] = field(default_factory=list)
-    """Why files of folders were left out: those of other formats, or without a partner."""
+    """Files of folders that were skipped, with the reason: another format, or no partner."""
     unlike: list[str] = field(default_factory=list)
     """Documents with links that score as those of unrelated texts do."""
 
@@ -450,9 +456,8 @@ class AlignReport:
             blank = f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines"
         return (
             f"{count_of(self.documents, 'document pairs')},"
-            f" {count_of(sum(linked.values()), 'links')}"
-            f" ({kinds or 'none'}), {alone[0]:,} source and {alone[1]:,} target sentences left"
-            f" alone{blank}"
+            f" {count_of(sum(linked.values()), 'links')} ({kinds or 'none'}), {alone[0]:,} source"
+            f" and {alone[1]:,} target sentences without a link{blank}"
         )
 
     def lines(self, *, quiet: bool = False) -> list[str]:
@@ -479,7 +484,7 @@ class AlignReport:
 
 
 class Aligner:
-    """Aligns documents with one encoder.
+    """Alignment of documents with one encoder.
 
     Args:
         encode: see ``Encode``.
@@ -533,7 +538,10 @@ class Aligner:
         # Blank lines are taken out here, and put back among the links in the end.
         filled = [_filled_lines(source), _filled_lines(target)]
         if not all(filled):
-            raise DataError("one of two documents holds no sentence; there is nothing to align")
+            raise DataError(
+                "one of the two documents contains no sentence; pass documents with at least one"
+                " sentence each"
+            )
         blocks = []
         for side, lines, language in zip(
             (source, target), filled, languages or self.languages, strict=True
@@ -665,7 +673,7 @@ class Aligner:
 
         Args:
             links: of the documents.
-            gold: those that are right, where they are known.
+            gold: those that are right, if they are known.
             source: sentences.
             target: sentences.
             name: of the documents in a warning.
@@ -693,8 +701,8 @@ class Aligner:
         middle = float(np.median(scores)) if scores else 0.0
         if middle < UNRELATED:
             self.report.unlike.append(
-                f"{name}: the links have a median score of {middle:.2f}, as those of unrelated"
-                " texts have; check that both are the same document"
+                f"{name}: the median score of the links is {middle:.2f}, a value typical of"
+                " unrelated texts; check that the documents are translations of each other"
             )
 
 
@@ -787,7 +795,7 @@ def align_sentences(
 ) -> Alignment:
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
-    Single sentences are aligned first. Where a link one to one is in doubt, the blocks of two
+    Single sentences are aligned first. If a link one to one is in doubt, the blocks of two
     sentences are embedded and all is aligned again, then those of three, and so on. If headings are
     known of both documents and both have some, they are linked with headings only.
 
@@ -891,8 +899,8 @@ def check_alignment(
     check_bitext_languages(texts, codes)
     if split and texts is None and any(pair.output is None for pair in documents):
         raise ConfigError(
-            "--split: links number the sentences that are made, so these must be written too; give"
-            " --output or --texts"
+            "--split requires --output or --texts, because the links refer to the numbers of the"
+            " new sentences"
         )
     read = [path for pair in documents for path in (pair.source, pair.target, pair.gold)]
     links = [pair.output for pair in documents]
@@ -981,7 +989,7 @@ def join_links(documents: Sequence[DocumentPair], output: PathLike, *, keep: boo
 class AlignJournal:
     """Finished documents of a list, one line each after that of the settings.
 
-    A journal of other settings is begun anew.
+    A journal of other settings is started anew.
 
     Args:
         path: of the journal, which goes when all documents are done.

@@ -104,8 +104,8 @@ from interlingua.storage.workspace import Workspace
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
-"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
-within documents; on one core of a server. They are little compared with the model's."""
+"""Seconds to choose a candidate, to check and write a pair, and to compare a text within documents,
+on one core of a server. The model takes much more time."""
 NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
@@ -113,7 +113,7 @@ LEAST_TEXTS = 10
 SHOWN_LEFT_OUT = 20
 """Files of folders that were left out, and are named in a report."""
 _MIXED = "mixed-"
-"""Beginning of the names of steps with held-out texts."""
+"""Start of the names of steps with held-out texts."""
 _Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
 """The texts and the vectors of both sides, ``x`` and ``y``."""
 FEW = 16
@@ -212,12 +212,12 @@ def with_lines(file: TextFile, folder: Path | None) -> TextFile:
     assert folder is not None
     if file.split and file.layout != "lines":
         raise ConfigError(
-            f"{file.path}: --split takes plain text, but the layout is {file.layout}; leave out"
-            " --split, or give --layout lines"
+            f"{file.path}: --split requires plain text, but the layout is {file.layout}; remove"
+            " --split, or pass --layout lines"
         )
     if file.layout != "lines":
         raise ConfigError(
-            f"{tables[0]}: a table is read as lines, not as {file.layout}; leave out --layout"
+            f"{tables[0]}: a table requires the layout lines, found {file.layout}; remove --layout"
         )
     return file._replace(parts=[_as_lines(part, file, folder) for part in file.files])
 
@@ -268,7 +268,7 @@ class Mined(NamedTuple):
         pairs: ``FOUND`` records, mapped, by descending score.
         notes: remarks for the user.
         retrieve_without: retrieves again while the texts of some pairs are hidden from each other,
-            see ``_retrieve_without``; None where documents are matched.
+            see ``_retrieve_without``; None if documents are matched.
     """
 
     x: NumberedTexts
@@ -305,7 +305,7 @@ def mine_files(
         progress: receives the progress of the work.
 
     Returns:
-        The pairs; None where a shard was requested, or vectors of other shards are not there yet.
+        The pairs; None if a shard was requested, or vectors of other shards are not there yet.
 
     Raises:
         ConfigError: the folder holds another run.
@@ -464,7 +464,7 @@ def _mix_in(
 
 
 def _prefix(files: Mapping[str, TextFile]) -> str:
-    """Return the beginning of the names of parts with held-out texts, if there are any."""
+    """Return the start of the names of parts with held-out texts, if there are any."""
     if any(file.held_out for file in files.values()):
         return _MIXED
     return ""
@@ -480,8 +480,8 @@ def _few_texts(sides: Mapping[str, NumberedTexts], config: PairSearch) -> list[s
     if fewest >= least:
         return []
     return [
-        f"warning: a margin compares a text with its neighbors, and means nothing among"
-        f" {fewest:,} texts of a side for k = {config.k}; give {least:,} or more, or choose"
+        f"warning: a margin compares a text with its neighbors and is meaningless for {fewest:,}"
+        f" texts per side with k = {config.k}; provide at least {least:,} texts per side, or pass"
         " --margin absolute"
     ]
 
@@ -521,17 +521,13 @@ def _check_parts(
     """
     if shard is not None and config.documents:
         raise ConfigError(
-            "matched documents are not searched in shards; split the matches in files instead"
+            "--shard and --documents cannot be combined; split the file of matches into several"
+            " files instead"
         )
     if config.approximation is not None and (shard or workers):
-        raise ConfigError(
-            "an approximate search is one process's; drop it, or the shard or cluster"
-        )
+        raise ConfigError("--approximate cannot be combined with --shard or --ray; remove one")
     if shard is not None and workers is not None:
-        raise ConfigError(
-            "a shard is what one machine does by itself; a cluster shares the whole, so drop one"
-            " of both"
-        )
+        raise ConfigError("--shard and --ray cannot be combined; remove one")
 
 
 def _by_number(sides: Mapping[str, NumberedTexts], refuses: RefusesTexts | None) -> Refuses | None:
@@ -602,7 +598,8 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
             for file, t in zip(files, tables, strict=True)
         ]
         raise DataError(
-            f"expected vectors of one width, got {' and '.join(widths)}; take both from one model"
+            f"expected vectors of one width, found {' and '.join(widths)}; use one model for both"
+            " sides"
         )
 
 
@@ -611,8 +608,8 @@ def _warnings(file: TextFile, vectors: Float32[ndarray, "n d"]) -> list[str]:
     if not file.vectors or not (zeros := count_zeros(vectors)):
         return []
     return [
-        f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, near to no other;"
-        " embed them again"
+        f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, which has no near"
+        " neighbors; embed them again"
     ]
 
 
@@ -620,7 +617,7 @@ def _note(file: TextFile, side: NumberedTexts) -> str:
     """Describe the contents of a side."""
     note = f"{file.path}: {count_of(len(side.text_of_line), 'lines')}, {len(side):,} texts"
     if file.held_out:
-        note += f", {len(file.held_out):,} held-out ones among them"
+        note += f", including {len(file.held_out):,} held-out texts"
     if side.blank:
         note += f", {side.blank:,} blank lines left out"
     return note
@@ -756,8 +753,8 @@ def prepare_side(
         _drop_parts(work.path, name)
     elif work.key(name) not in (None, key) and finished(vectors_of(work.path, name)):
         raise ConfigError(
-            f"{work.path / name} holds other texts or settings; choose another --work folder or"
-            " remove it"
+            f"{work.path / name} was made from other texts or settings; choose another --work"
+            " folder or remove it"
         )
     with work.step(name, key) as folder:
         build_side(

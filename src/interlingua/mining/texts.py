@@ -53,7 +53,7 @@ ZEROS = 65_536
 
 
 class StringsWriter:
-    """Writes strings to ``NAME.text`` and their end offsets to ``NAME.ends``, replacing both files.
+    """Writer of strings to ``NAME.text`` and end offsets to ``NAME.ends``. Old files are replaced.
 
     Args:
         folder: which is there.
@@ -173,7 +173,7 @@ class Line(NamedTuple):
     Attributes:
         text: empty where the line is blank.
         name: its name.
-        document: that it is part of; None where the layout has no documents. It may be empty: of
+        document: that it is part of; None if the layout has no documents. It may be empty: of
             a document that is named by its language nothing is left without the language.
     """
 
@@ -225,7 +225,7 @@ def read_text_lines(
         found = _parse_line(line, layout, position, strip)
         if found is None:
             column = {"ids": "id", "documents": "document"}[layout]
-            problem = f"expected {column} TAB text, got no tab"
+            problem = f"expected {column} TAB text, found no tab; correct the line"
             bad.reject(DataError(problem, path=path, line=at), line)
             found = Line("", position, bad_document)
         yield found
@@ -281,7 +281,7 @@ def matches_file(name: str) -> Path:
     """
     if not Path(name).is_file():
         raise ConfigError(
-            f"documents {name!r}: say equal or urls, or name a file of matched documents"
+            f"--documents: expected equal, urls or a file of matched documents, found {name!r}"
         )
     return Path(name)
 
@@ -301,7 +301,7 @@ def guess_layout(path: PathLike) -> TextLayout:
     with open_text(path, errors="surrogateescape") as lines:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, _LOOKED_AT)]
     if not first:
-        raise DataError("the file is empty; expected a sentence per line", path=path)
+        raise DataError("the file is empty; expected one sentence per line", path=path)
     # A first word that comes twice is not an id, but a part of the text.
     if all(map(_begins_with_word, first)) and len({cells[0] for cells in first}) == len(first):
         return "ids"
@@ -321,7 +321,7 @@ class NumberedTexts:
         texts: each once.
         names: of all lines, in their order.
         text_of_line: the number of each line's text, -1 where the line is blank.
-        starts: where the lines of each text begin in ``lines``; one more for the end.
+        starts: where the lines of each text start in ``lines``; one more for the end.
         lines: numbers, from 0, of the lines of all texts, one text behind the other.
         documents: key of the document of each line; empty where there are none.
     """
@@ -395,7 +395,7 @@ def number_texts(
     starts, lines_of_texts = _number_texts(number, _keys(texts, equal), equal, memory)
     distinct = [texts[int(first)] for first in lines_of_texts[starts[:-1]]]
     if not distinct:
-        raise DataError("holds no text; expected a sentence per line", path=path)
+        raise DataError("the file contains no text; expected one sentence per line", path=path)
     names = [line.name for line in lines]
     documents = np.zeros(0, np.uint64)
     return NumberedTexts(distinct, names, number, starts, lines_of_texts, documents)
@@ -444,7 +444,9 @@ def build_side(
     (folder / "keys.u64").unlink()
     side = NumberedTexts.load(folder)
     if not len(side):
-        raise DataError("holds no text; expected a sentence per line", path=path or folder)
+        raise DataError(
+            "the file contains no text; expected one sentence per line", path=path or folder
+        )
     return side
 
 
@@ -545,7 +547,7 @@ def _number_texts(
     starts = zeros_of("starts", texts + 1)
     for chunk in _grouped(number):
         starts[chunk.texts + 1] += chunk.counts
-    # In chunks, as cumsum would take the memory of all; each begins with the sum so far, the last
+    # In chunks, as cumsum would take the memory of all; each starts with the sum so far, the last
     # entry of the one before.
     for start in range(0, texts, _CHUNK):
         part = starts[start : start + _CHUNK + 1]

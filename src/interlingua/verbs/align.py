@@ -94,14 +94,15 @@ class AlignOptions(ModelOptions, ColumnOptions, AlignmentOptions, SplitOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
-        "A document: a sentence per line, a table (.csv, .xlsx), or any document with --split; or"
-        " a folder or 'pattern' of many.",
+        "A document: one sentence per line, a table (.csv, .xlsx), or any document with --split; or"
+        " a folder or 'pattern' of many documents.",
         None,
         kind=str,
         reads="text or folder",
     )
     target: PathLike | Sequence[str] | None = argument(
-        "Its translation, in the same formats; without it, SOURCE is a folder of both languages.",
+        "The translation of the document, in the same formats; without it, SOURCE is a folder of"
+        " both languages.",
         None,
         kind=str,
         reads="text or folder",
@@ -109,33 +110,36 @@ class AlignOptions(ModelOptions, ColumnOptions, AlignmentOptions, SplitOptions):
     # In place of the two documents.
     documents: PathLike | None = option(
         None,
-        "Many documents: source TAB target [TAB links [TAB gold]] in every line.",
+        "File with a pair of documents per line: source TAB target [TAB output for links [TAB"
+        " right links]].",
         group=INPUT,
         kind=Path,
         flags=("--list",),
         reads="document list",
     )
     output: PathLike | None = output_option(
-        "File for the links, standard output by default; a folder with --list. Of many documents a"
+        "File for the links, by default standard output; with --list a folder. For many documents a"
         " folder, or one file for all."
     )
     texts: PathLike | None = option(
         None,
-        "Linked sentences as bitext, score = 1 - cost: .tsv, .csv, .xlsx, .jsonl, .tmx or the"
-        " prefix of two files.",
+        "File for the linked sentences as bitext, with score = 1 - cost: .tsv, .csv, .xlsx,"
+        " .jsonl, .tmx or the prefix of two Moses files.",
         group=OUTPUT,
         kind=Path,
     )
     gold: PathLike | None = option(
         None,
-        "Right links, [0, 1]:[2] in every line, or a ladder of hunalign; prints precision, recall"
-        " and F1.",
+        "File of right links, one [0, 1]:[2] per line or a ladder of hunalign; prints"
+        " precision, recall and F1.",
         group=OUTPUT,
         kind=Path,
         reads="file",
     )
     prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every block.", group=MODEL
+        None,
+        "Prompt before every block of sentences: the name of a prompt of the model, or a text.",
+        group=MODEL,
     )
 
     @classmethod
@@ -156,7 +160,7 @@ def run_align(
     progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> Links:
-    """Link the sentences of two documents that are translations of each other.
+    """Align the sentences of a document with those of its translation.
 
     The method is Vecalign's (Thompson and Koehn 2019). The documents are files, or lists of
     sentences in their order. The files of folders and patterns are paired by their names.
@@ -180,9 +184,10 @@ def run_align(
         _refuse_options_of_files(options)
     elif options.documents is None and None in sides and not is_folder_or_pattern(options.source):
         raise ConfigError(
-            "align needs two documents, or a list of many: interlingua.align(model, source,"
-            " target), interlingua.align(model, documents=FILE, output=FOLDER); on the command"
-            " line: interlingua align SOURCE TARGET, or --list FILE -o FOLDER"
+            "expected two documents, or a list of document pairs; in Python:"
+            " interlingua.align(model, source, target) or interlingua.align(model,"
+            " documents=FILE, output=FOLDER); on the command line: interlingua align SOURCE"
+            " TARGET or interlingua align --list FILE -o FOLDER"
         )
     check_inputs(options)
     from interlingua.verbs.parts.sources import open_model
@@ -354,7 +359,7 @@ def _refuse_options_of_files(options: AlignOptions) -> None:
              "sheet", "header_row")  # fmt: skip
     for name in names:
         if getattr(options, name):
-            raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
+            raise ConfigError(f"{name} requires documents in files; remove it, or pass two files")
 
 
 def _align_lists(options: AlignOptions) -> Links:

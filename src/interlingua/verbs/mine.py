@@ -61,62 +61,69 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
 
     # Only Python may do without: there the pairs come back.
     output: PathLike | None = output_option(
-        "The pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; s3://bucket/name.tsv; or a folder, for one"
-        " .tsv of each two files of equal names.",
+        "File for the pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; also s3://bucket/name.tsv. Or a"
+        " folder, for one .tsv per two files of equal names.",
         kind=str,
         is_required=True,
     )
     # Which pairs are kept, besides ``PairCut``.
     calibration: PathLike | None = option(
         None,
-        "From interlingua calibrate: gives each pair its probability.",
+        "Calibration from interlingua calibrate, for the probability of each pair.",
         group=FILTERING,
         kind=Path,
         reads="file",
     )
     checks: Names = option(
         ",".join(CHEAP),
-        f"Columns: all, none, or some of {', '.join(CHECKS)}, package.module:Class.",
+        f"Checks to measure, each a column: all, none, or some of {', '.join(CHECKS)},"
+        " package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
     drop: Names | Mapping[str, float | None] | None = option(
         None,
-        "Checks that reject pairs, with their limits or without: length=2,hub; or none. By default"
-        f" {DEFAULT_CHECKS}, and none with --check none.",
+        "Checks that reject pairs, optionally with a limit: length=2,hub; or none. By default"
+        f" {DEFAULT_CHECKS}; with --check none, none.",
         group=FILTERING,
     )
     # Further outputs.
     columns: Names | None = option(
         None,
-        "Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins,"
-        " checks ...",
+        "Columns of .tsv, .csv and .xlsx, separated by commas: score, source, target,"
+        " probability, cosine, source_origins, names of checks and others.",
         group=OUTPUT,
     )
     report: PathLike | None = option(
-        None, "Page with the best, borderline and rejected pairs.", group=OUTPUT
+        None, "HTML page with the best, borderline and rejected pairs.", group=OUTPUT
     )
     gold: PathLike | None = option(
         None,
-        "Pairs that are right, id TAB id or text TAB text: prints precision and F1.",
+        "File of right pairs, id TAB id or text TAB text; prints precision and F1.",
         group=OUTPUT,
         kind=Path,
         reads="file",
     )
     # How pairs are searched, and how the work is cut.
     laser: bool = option(
-        False, "As LASER's mine_bitexts.py does it: no checks, no --precision.", group=SEARCH
+        False,
+        "Mine exactly as LASER's mine_bitexts.py does, without checks and without --precision.",
+        group=SEARCH,
     )
     approximate: str | None = option(
         None,
-        "Search by FAISS (ivf, hnsw) or codes (binary, int8); ivf:64 = more effort; prints the"
-        " recall.",
+        "Search approximately, with FAISS (ivf, hnsw) or compressed vectors (binary, int8), and"
+        " print the recall. A number after a colon, as in ivf:64, sets the effort.",
         group=SEARCH,
     )
     shard: str | None = option(
-        None, "Do the second of eight parts, 2/8; a run without it joins them. Needs --work."
+        None,
+        "Do one part of the work: 2/8 is the second of eight parts. A run without --shard joins"
+        " the parts. Needs --work.",
     )
-    plan: bool = option(False, "Only say what time, disk and memory it will take.")
+    plan: bool = option(
+        False, "Print the estimated time, disk space and memory, and do nothing else."
+    )
 
     @property
     def is_each(self) -> bool:
@@ -128,7 +135,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
 
     @property
     def approximation(self) -> Approximate | None:
-        """How to search approximately; None = exactly."""
+        """The approximate search; None = exact."""
         if not self.approximate:
             return None
         from interlingua.retrieval.topk.approximate import Approximate
@@ -152,7 +159,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
 
 
 def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
-    """Find translations in two texts.
+    """Find translation pairs in two texts that are not aligned.
 
     The method is margin-based mining (Artetxe and Schwenk 2019). Each side is a file, a folder or
     pattern of files, or a list of sentences; equal sentences count once, blank ones not at all.
@@ -334,18 +341,19 @@ def check_mine(options: MineOptions) -> CheckPlan:
     if options.output is not None:
         check_output(options.output, columns, checks)
     elif columns is not None or options.report is not None:
-        raise ConfigError("columns and a report need an output, the file of the pairs")
+        raise ConfigError("--columns and --report require --output; add --output, or remove them")
     _bad_lines(options)
     if options.calibration is None and (
         options.precision is not None or "probability" in (columns or ())
     ):
         raise ConfigError(
-            "a precision or a column of probabilities needs --calibration; make one with"
-            " interlingua calibrate"
+            "--precision and the column probability require --calibration; create one with"
+            " `interlingua calibrate`"
         )
     if options.shard is not None and options.work is None:
         raise ConfigError(
-            "a shard needs --work, the folder that all shards share or that is copied together"
+            "--shard requires --work; pass a folder that all shards share, or that is copied"
+            " together afterwards"
         )
     if options.shard is not None:
         parse_shard(options.shard)

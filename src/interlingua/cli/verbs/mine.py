@@ -10,7 +10,7 @@ from interlingua.verbs.mine import MineOptions, run_mine
 
 @make_command(MineOptions)
 def mine(options: MineOptions, quiet: bool) -> None:
-    """Find translations in two texts; an interrupted run resumes where it stopped."""
+    """Find translation pairs in two texts; an interrupted run resumes where it stopped."""
     with make_progress(quiet or options.plan) as progress:
         result = run_mine(options, progress)
     print("\n".join(result.lines))

@@ -96,17 +96,17 @@ def _expanded(path: PathLike, left_out: list[LeftOut]) -> Iterator[Path]:
     elif _GLOB.search(name):
         fitting = sorted(glob.glob(name, recursive=True))
         if not fitting:
-            raise DataError("no file fits this pattern; check the path", path=path)
+            raise DataError("no file matches this pattern; check the path", path=path)
         # A pattern may reach a file by a link to a folder as well.
         files = {os.path.realpath(one): Path(one) for one in reversed(fitting)}
         yield from (file for file in files.values() if file.is_file())
     else:
-        raise DataError("no such file or folder; check the path", path=path)
+        raise DataError("file or folder not found; check the path", path=path)
 
 
 def _files_below_folder(folder: str, left_out: list[LeftOut]) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
-        reason = f"can't be opened: {error.strerror or error}"
+        reason = f"cannot be opened ({error.strerror or error})"
         left_out.append(LeftOut(os.fspath(error.filename or folder), reason))
 
     for place, folders, names in os.walk(folder, onerror=refuse):
@@ -129,13 +129,13 @@ def _reason_against(file: Path, unfit: Callable[[Path], str]) -> str:
     if file.name.startswith("."):
         return "a hidden file"
     if file.name in _SYSTEM:
-        return "a file of the system"
+        return "a system file"
     if reason := unfit(file):
         return reason
     try:
         size = file.stat().st_size
     except OSError as error:
-        return f"can't be opened: {error.strerror or error}"
+        return f"cannot be opened ({error.strerror or error})"
     if not file.is_file():
         return "not a regular file"
     return "" if size else "empty"
@@ -170,5 +170,5 @@ def _without_copies(files: list[Path], left_out: list[LeftOut]) -> list[Path]:
             original = first.setdefault(digest, file)
             if original is not file:
                 copies.add(file)
-                left_out.append(LeftOut(os.fspath(file), f"the same bytes as {original}"))
+                left_out.append(LeftOut(os.fspath(file), f"has the same content as {original}"))
     return [file for file in files if file not in copies]

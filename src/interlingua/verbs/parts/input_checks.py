@@ -138,11 +138,13 @@ def check_model(model: Any, backend: str = BACKEND) -> None:
         _check_function(name)
     elif backend == "vectors" and not Path(name).expanduser().is_dir():
         raise DataError(
-            "no such folder; it holds NAME.npy next to NAME.txt, a row per line", path=name
+            "folder not found; expected a folder that contains NAME.npy and NAME.txt, one row per"
+            " line",
+            path=name,
         )
     elif backend == "mapped" and not (Path(name) / _MAPPED_FILE).is_file():
         raise CheckpointError(
-            f"{Path(name) / _MAPPED_FILE}: no such file; is this a model directory?"
+            f"{Path(name) / _MAPPED_FILE}: file not found; pass the path of a model directory"
         )
     # Foreign backends check their own models; the hub is contacted only when a model is loaded.
     if backend not in (BACKEND, *BACKEND_PACKAGES) or name.startswith(HUB_PREFIX):
@@ -152,7 +154,7 @@ def check_model(model: Any, backend: str = BACKEND) -> None:
     folder = locate(model)
     if backend == BACKEND and not any((folder / file).is_file() for file in MODEL_FILES):
         raise CheckpointError(
-            f"{folder / MODEL_FILES[0]}: no such file; is this a model directory?"
+            f"{folder / MODEL_FILES[0]}: file not found; pass the path of a model directory"
         )
 
 
@@ -160,7 +162,7 @@ def _check_function(name: str) -> None:
     """Check that the module of ``module:function`` is there; it is imported later."""
     module = name.partition(":")[0]
     if ":" not in name:
-        raise ConfigError(f"{name!r}: expected module:function, e.g. mycode:embed")
+        raise ConfigError(f"{name!r}: expected module:function, for example mycode:embed")
     top = module.partition(".")[0]
     is_here = Path(f"{top}.py").is_file() or Path(top).is_dir()
     if not is_here and not _is_installed(top):
@@ -191,7 +193,7 @@ def check_file(path: PathLike) -> None:
     if is_special(name):
         return
     if not os.path.exists(name):
-        raise DataError("no such file; check the path", path=path)
+        raise DataError("file not found; check the path", path=path)
     with open_raw(name):
         pass
 
@@ -304,7 +306,7 @@ def check_paths(paths: Any) -> None:
 def check_folder(path: Any) -> None:
     """Check that a folder is there."""
     if not os.path.isdir(path):
-        raise DataError("no such folder; check the path", path=path)
+        raise DataError("folder not found; check the path", path=path)
 
 
 def check_folders(paths: Any) -> None:
@@ -350,7 +352,7 @@ def check_document_list(path: PathLike) -> None:
             continue
         for name in filter(None, names):
             if not is_remote(name) and not os.path.exists(name):
-                raise DataError(f"{name}: no such file; check the path", path=path, line=number)
+                raise DataError(f"{name}: file not found; check the path", path=path, line=number)
 
 
 def check_index(folder: PathLike) -> None:
@@ -481,7 +483,7 @@ def check_training(table: Mapping[str, Any], path: PathLike) -> None:
     if isinstance(data.get("corpus"), str):
         corpus = from_mapping(_TrainingCorpus, {"corpus": data["corpus"]}, where=where).corpus
         if corpus is not None and not corpus.is_dir():
-            raise DataError("no such folder; run: interlingua prepare CONFIG", path=corpus)
+            raise DataError("folder not found; run: interlingua prepare CONFIG", path=corpus)
     for section in (data, *(_section(data, name) for name in data)):
         known = {
             name: section[name]

@@ -23,7 +23,7 @@ class OutputJob(NamedTuple):
 
 
 class OutputFolder:
-    """Runs a verb for each input; one that can't be read is named at the end, and the rest is done.
+    """Runner of a verb for each input; reports unreadable inputs at the end and does the rest.
 
     Args:
         options: of the run; the output is the folder.
@@ -62,7 +62,7 @@ class OutputFolder:
         folder.mkdir(parents=True, exist_ok=True)
         # A line of the journal is added when the output is whole on the disk.
         journal = Journal(folder / self.journal)
-        remedy = f"name another --output, or remove {journal.path}"
+        remedy = f"use another --output, or remove {journal.path}"
         parts = journal.resume(self._settings(), remedy=remedy)
         done = {part["output"]: part for part in parts if isinstance(part, dict)}
         # Equal inputs and an unchanged output: the job is not done again.
@@ -78,7 +78,10 @@ class OutputFolder:
                 digest = sha256_file(output)
                 journal.add({"output": name, "inputs": _digests(job), "digest": digest})
         if skipped:
-            self.lines.append(f"{count_of(skipped, 'files')} done before; {remedy} to begin anew")
+            self.lines.append(
+                f"{count_of(skipped, 'files')} finished by an earlier run; to do all files again,"
+                f" {remedy}"
+            )
 
     @contextlib.contextmanager
     def noting_failure(self) -> Iterator[None]:

@@ -29,7 +29,7 @@ _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
     *("learn", "labels", "parallel", "rejected", "review", "review_rows"),
 )
-"""Options that do not change what is written, and those of one bitext."""
+"""Options that do not change the output, and those of one bitext."""
 _Options = Any
 """Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
 
@@ -128,7 +128,7 @@ class SeveralScores:
         """Add the last lines of the report."""
         if self.bitexts.others:
             others = count_of(self.bitexts.others, "files")
-            self.lines.append(f"left out: {others} of other formats")
+            self.lines.append(f"skipped: {others} of other formats")
         self.outputs.report_all(count)
 
 
@@ -153,7 +153,7 @@ def _check_several(options: _Options) -> None:
         if getattr(options, name) is not None:
             option = name.replace("_", "-")
             raise ConfigError(
-                f"--{option} is for one bitext, got several; drop it or name one file"
+                f"--{option} requires a single bitext, found several; remove it, or pass one file"
             )
 
 

@@ -122,14 +122,15 @@ def _check_object(options: ModelOptions, elsewhere: bool) -> None:
     """Refuse options that only a model loaded by its name can follow."""
     if options.backend != "interlingua" or options.settings:
         raise ConfigError(
-            "a backend and its settings are for a model that is named; give its name, or drop them"
+            "a backend and its settings require a model that is passed by its name; pass the"
+            " name, or remove them"
         )
     if elsewhere:
         raise ConfigError(
-            "other processes load the model by its name; give a model directory or hf:owner/name"
+            "other processes load the model by its name; pass a model directory or hf:owner/name"
         )
     if options.dtype is not None and not isinstance(options.model, Encoder):
-        raise ConfigError(f"dtype {options.dtype!r}: only our own models take one; drop it")
+        raise ConfigError(f"dtype {options.dtype!r} requires a model of interlingua; remove it")
 
 
 def two_texts(
@@ -227,8 +228,8 @@ def _side(
     if texts is not None and not isinstance(texts, _PATHS):
         if column or vectors or options.documents is not None or options.split:
             raise ConfigError(
-                f"{name} is a list, and a column, vectors, documents and split go with files; drop"
-                " them (interlingua.split makes the sentences of a text)"
+                f"{name} is a list, but columns, vectors, documents and split require a file;"
+                " remove them (interlingua.split splits a text into sentences)"
             )
         return text_side(texts, name, code)
     # One folder has both sides.
@@ -252,7 +253,8 @@ def _side(
     vector_files = []
     if vectors and options.split:
         raise ConfigError(
-            f"--{name}-vectors has a vector per line, but --split makes other lines; drop one"
+            f"--{name}-vectors and --split cannot be combined, because --split changes the lines;"
+            " remove one"
         )
     if vectors:
         vector_files = _fetched(os.fspath(vectors), folder)
