@@ -59,8 +59,8 @@ def test_only_new_changed_and_damaged_outputs_are_written_again(run, tmp_path):
     (tmp_path / "out/b").write_text("damaged")
     written, lines, _ = run("abc")
     assert written == ["a", "b"]
-    assert lines[:3] == ["a: copied", "b: copied", lines[2]]
-    assert "1 file done before" in lines[2]
+    assert lines[:2] == ["a: copied", "b: copied"]
+    assert lines[2].startswith("1 file ")
 
 
 def test_an_input_that_fails_is_named_and_the_rest_is_done(run, tmp_path):
