@@ -355,7 +355,8 @@ def _check_type(
         return
     # Other values that are no text in memory are refused by their reader, with their number.
     is_path = all(kind in ("PathLike", "None") for kind in kinds)
-    in_memory = declaration_of(field).reads in ("text", "pairs") and not is_path
+    reads = declaration_of(field).reads
+    in_memory = reads in ("text", "text or folder", "pairs") and not is_path
     if in_memory and not isinstance(value, numbers.Number):
         return
     if any(_has_kind(value, kind) for kind in kinds):

@@ -22,7 +22,6 @@ from interlingua.config.languages import choose_code, find_in_name
 from interlingua.corpus.cleaning.named_languages import is_word
 from interlingua.corpus.documents.finding import LeftOut, list_files
 from interlingua.corpus.documents.kinds import (
-    MARKDOWN_SUFFIXES,
     OTHER_DOCUMENTS,
     TEXT_SUFFIXES,
     is_document,
@@ -293,8 +292,7 @@ def _unfit(file: Path, split: bool, *, is_any: bool) -> str:
     if reason := _reason_against_pairs(file, split=split):
         return reason
     suffix = stem_and_suffix(file)[1]
-    # Without splitting, Markdown is read line by line.
-    if suffix in (*TEXT_SUFFIXES, *MARKDOWN_SUFFIXES, ".tsv") or is_table(file):
+    if suffix in (*TEXT_SUFFIXES, ".tsv") or is_table(file):
         return ""
     if is_document(file):
         return "" if split else "a document of paragraphs; pass --split"
