@@ -24,7 +24,7 @@ from tests.evaluation.results_made import make
 
 
 def analysis(name="m", *, values=((0.0, 1.0, 1.0), (1.0, 1.0, 1.0)), task="agnosticism", **changes):
-    """Two languages of three lines."""
+    """Build an analysis of two languages of three lines."""
     measures = (
         mean_measure(
             "found",

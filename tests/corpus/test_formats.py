@@ -150,7 +150,7 @@ def test_moses_files_of_any_name_are_found(tmp_path):
 def test_unknown_format_and_missing_file(tmp_path):
     with pytest.raises(ConfigError, match="mean 'tmx'"):
         read_pairs(tmp_path / "a.tsv", format="tmxx")
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="file not found"):
         next(read_pairs(tmp_path / "a.de-en.tsv"))
 
 

@@ -20,7 +20,7 @@ from tests.mining.cuts import AnyCut
 LANGUAGES = ("deu_Latn", "eng_Latn")
 CURVE = calibration(basis="labels", scores=(0.9, 1.1), log_odds=(-4.0, 4.0))
 QUANTILES = "score quantiles: 5% 0.0495, 25% 0.2475, 50% 0.4950, 75% 0.7425, 95% 0.9405"
-"""Of 0, 0.01, ..., 0.99."""
+"""Quantiles of 0, 0.01, ..., 0.99."""
 
 
 def blocks(*scores, size=3):
@@ -53,7 +53,7 @@ def test_a_threshold_keeps_what_reaches_it(tmp_path):
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.3, None), (0.31, "31%"), (2.0, "100%")])
 def test_a_threshold_that_cuts_much_is_warned_of(tmp_path, threshold, share):
-    """Scores of 0, 0.01, ..., 0.99: the quantiles by hand, and a warning from 30 % on."""
+    """Use scores of 0, 0.01, ..., 0.99: the quantiles by hand, and a warning from 30 % on."""
     found = blocks(*(n / 100 for n in range(100)), size=40)
     _, kept = filtered(found, tmp_path, threshold=threshold)
     lines = kept.report()
@@ -142,8 +142,8 @@ def test_checks_are_columns_and_reasons(tmp_path):
     [
         ({"threshold": 1.0, "precision": 0.9}, "--threshold and --precision"),
         ({"threshold": float("nan")}, "threshold"),
-        ({"precision": 95}, "precision is 95"),
-        ({"prior": 0.0}, "prior is 0.0"),
+        ({"precision": 95}, "precision: expected"),
+        ({"prior": 0.0}, "prior: expected"),
     ],
 )
 def test_limits_that_can_not_be(options, message):

@@ -103,8 +103,7 @@ def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
 
 
 def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
-    """Ten sources stand among the targets untranslated too: they are rejected, and their
-    translations found."""
+    """Put ten untranslated sources into the targets. They are rejected, and translations found."""
     sources, targets = (side.path.read_text().splitlines() for side in sides)
     copied = [sources[int(a) - 1] for a, _ in rows_of(tmp_path / "gold.tsv")[:10]]
     write_lines(sides[1].path, [*targets, *copied])
@@ -134,7 +133,7 @@ def test_gold_of_other_texts(tmp_path, sides):
 
 
 def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
-    """Texts in two parts, vectors of one side in two.
+    """Use texts in two parts, and vectors of one side in two.
 
     Pairs and report are sent when they are whole.
     """
@@ -163,7 +162,7 @@ def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
 
 def test_what_is_read_is_not_written_over(tmp_path, sides):
     before = sides[1].path.read_bytes()
-    with pytest.raises(ConfigError, match=r"a\.en is read"):
+    with pytest.raises(ConfigError, match=r"a\.en is both"):
         run(mine_job(output=tmp_path / "p.tsv", report=tmp_path / "x" / ".." / "a.en"), sides)
     link = tmp_path / "link.tsv"
     link.symlink_to(tmp_path / "a.en")
@@ -171,7 +170,7 @@ def test_what_is_read_is_not_written_over(tmp_path, sides):
         mine_job(output=link),
         mine_job(output="memory://a/p.tsv", report="memory://a/p.tsv"),
     ):
-        with pytest.raises(ConfigError, match=r"be lost|two outputs"):
+        with pytest.raises(ConfigError, match=r"be overwritten|two outputs"):
             job.plan(*sides, "model")
     with pytest.raises(DataError, match="is a folder"):
         run(mine_job(output=tmp_path / "p.tsv", report=tmp_path), sides)
@@ -222,14 +221,14 @@ def test_no_sizes_and_no_shards():
     ("options", "message"),
     [
         ({"precision": 0.9}, "--calibration"),
-        ({"shard": "1/2"}, "a shard needs --work"),
+        ({"shard": "1/2"}, "--shard requires --work"),
         ({"laser": True, "precision": 0.9}, "--laser and --precision"),
         ({"laser": True, "check": "length"}, "--laser and --check"),
         ({"laser": True, "drop": "length=2"}, "--laser and --drop"),
         ({"drop": "lenght"}, "unknown check 'lenght'"),
-        ({"margin": "ratios"}, "margin 'ratios' is unknown"),
+        ({"margin": "ratios"}, "unknown margin 'ratios'"),
         ({"documents": "url"}, "equal, urls"),
-        ({"approximate": "lsh"}, "approximate 'lsh' is unknown"),
+        ({"approximate": "lsh"}, "unknown approximate 'lsh'"),
     ],
 )
 def test_slips_show_before_anything_is_loaded(tmp_path, options, message):

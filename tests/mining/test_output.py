@@ -99,7 +99,7 @@ def test_tmx(mined, tmp_path):
 
 
 def test_a_precision_cuts_where_it_is_expected(mined, tmp_path):
-    """The share of right pairs is estimated from the scores themselves."""
+    """Estimate the share of right pairs from the scores themselves."""
     curve = calibration()
     prior = curve.estimate_prior(SCORES)
     probabilities = curve.probability(SCORES, prior=prior)

@@ -61,8 +61,7 @@ def test_equal_texts_are_one_with_all_their_lines(tmp_path):
 
 
 def laser(x, y, k, margin, retrieval, threshold):
-    """LASER's mine_bitexts.py, mode mine, written anew: exact search in float32, margins pair by
-    pair."""
+    """Compute LASER's mine_bitexts.py, mode mine: exact search in float32, pair by pair."""
     x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
     cosines = x @ y.T
     near_x, near_y = np.argsort(-cosines, axis=1)[:, :k], np.argsort(-cosines.T, axis=1)[:, :k]
@@ -95,8 +94,7 @@ def laser(x, y, k, margin, retrieval, threshold):
 @pytest.mark.parametrize("retrieval", ["max", "intersection", "forward", "backward"])
 @pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
 def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval, margin):
-    """Its order, unique lines with the last one's vector, blank lines kept, vectors that are not of
-    length 1."""
+    """Compare order, unique lines with the last vector, blank lines, and unscaled vectors."""
     source, target, _ = sides(tmp_path)
     lines = source.path.read_text().splitlines()
     write_lines(source.path, [*lines, " spaces ", "", lines[3]])
@@ -211,7 +209,7 @@ def test_another_run_is_refused(tmp_path):
 
 
 def given(tmp_path, length=1):
-    """Both sides with vectors of a length in files, and the file of the target's."""
+    """Write both sides with vectors of a length in files; return them and the target's file."""
     made = []
     for name, file in zip("xy", sides(tmp_path), strict=False):
         path = tmp_path / f"{name}.npy"
@@ -283,10 +281,10 @@ def test_what_has_no_vector_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"margin": "ratios"}, "margin 'ratios' .*ratio, distance, absolute"),
-        ({"retrieval": "fwd"}, "retrieval 'fwd' is unknown"),
-        ({"equal": "yes"}, "equal 'yes' is unknown"),
-        ({"k": 0}, "k is 0"),
+        ({"margin": "ratios"}, "margin 'ratios'.*ratio, distance, absolute"),
+        ({"retrieval": "fwd"}, "unknown retrieval 'fwd'"),
+        ({"equal": "yes"}, "unknown equal 'yes'"),
+        ({"k": 0}, "k: expected"),
         ({"laser": True, "documents": "equal"}, "--laser and --documents"),
         (
             {"approximate": "ivf:1", "documents": "equal"},
@@ -300,7 +298,7 @@ def test_unknown_ways_are_refused(options, message):
 
 
 def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_free(tmp_path):
-    """The remedy is another way to match them, with the same output and so the same work folder."""
+    """Check the remedy: another match mode with the same output, and so the same work folder."""
     lines = {"de": ["/de/1\tde1 de2", "/de/2\tde3 de4"], "en": ["/en/1\ten1 en2", "/en/2\ten3 en4"]}
     source, target = (
         TextFile(

@@ -16,7 +16,7 @@ from tests.mining.two_sides import Search, mine_files
 
 
 def slowly(texts):
-    """A thousand characters take 10 ms."""
+    """Encode slowly: a thousand characters take 10 ms."""
     time.sleep(1e-5 * sum(map(len, texts)))
     return embed(texts)
 

@@ -19,7 +19,7 @@ def pair(source, target):
 
 
 def bitext(n, *, seed=0, wrong=0.3, repeated=0.2):
-    """Pairs of invented sentences, of which some are wrong and some repeat earlier texts."""
+    """Return pairs of invented sentences, some wrong and some with repeated texts."""
     draw = random.Random(seed)
     pairs = []
     for _ in range(n):

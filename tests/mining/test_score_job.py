@@ -91,7 +91,7 @@ def test_untranslated_copies_and_nearly_empty_sides_are_rejected_by_default(tmp_
 
 
 def test_the_cut_is_that_of_all_pairs_and_not_of_the_first(tmp_path):
-    """Right pairs come first, as in a bitext that is sorted; the window sees no others."""
+    """Sort right pairs first, so that the window sees no others."""
     right = bitext(400, wrong=0, repeated=0)
     pairs_apart = zip(right, right[7:], strict=False)
     wrong = [one._replace(target=other.target) for one, other in pairs_apart]
@@ -115,7 +115,7 @@ def test_the_cut_is_that_of_all_pairs_and_not_of_the_first(tmp_path):
 
 
 def test_named_columns_are_read_at_both_times(tmp_path):
-    """With a calibration a file is read twice; other columns of it hold wrong pairs."""
+    """Read a file twice, as with a calibration. Its other columns contain wrong pairs."""
     right = bitext(60, wrong=0, repeated=0)
     rows = [
         f"{one.target}\t{two.source}\t{one.source}\t{one.target}\n"
@@ -245,7 +245,7 @@ def test_ctrl_c(tmp_path, bitext_file):
     [
         ({"columns": ["scor"]}, "unknown column 'scor'"),
         ({"columns": []}, "no column is named"),
-        ({"output": Path("a.tsv")}, "a.tsv .*be lost"),
+        ({"output": Path("a.tsv")}, "a.tsv .*be overwritten"),
         ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv .*two outputs"),
         ({"columns": ["probability"]}, "probability .*--calibration"),
         ({"format": "tmx"}, "tsv, jsonl or csv"),

@@ -34,7 +34,7 @@ def noisy(tmp_path):
 
 
 def learned(folder, name="c.json", *, bitext="noisy", config=None, **options):
-    """The report of learning from a bitext."""
+    """Return the report of learning from a bitext."""
     stream = open_stream(str(folder / f"{bitext}.de-en.tsv"))
     config = config or ScoreConfig()
     return learn_scores(stream, encode, config, output=folder / name, model="m", **options)
@@ -71,7 +71,7 @@ def test_from_held_out_translations(noisy, tmp_path):
 
 
 class Recorder:
-    """Keeps what it is given to score, and scores nothing."""
+    """Scorer that records its inputs, and scores nothing."""
 
     def __init__(self):
         self.seen = []
@@ -198,7 +198,7 @@ def test_one_thing_to_learn_from(tmp_path):
     assert not check_learning(None, tmp_path, None)  # the answers decide
     assert check_learning(tmp_path / "c", None, "x.tsv")
     (tmp_path / "c").write_text("{}")
-    with pytest.raises(DataError, match="c: no record of interlingua-calibration"):
+    with pytest.raises(DataError, match="c: expected a record of interlingua-calibration"):
         check_learning(tmp_path / "c", None, "x")
     with pytest.raises(ConfigError, match="--parallel requires --learn"):
         check_learning(None, None, "x.tsv")

@@ -73,7 +73,7 @@ def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
 @pytest.mark.parametrize(
     ("last", "message"),
     [
-        ({"paths": (Path("absent.de-en.tsv"),)}, "no such file"),
+        ({"paths": (Path("absent.de-en.tsv"),)}, "file not found"),
         ({"paths": (Path("absent/*.tsv"),)}, "no file matches"),
         ({"paths": (Path("x.docx"),)}, "format of bitext"),
         ({"paths": (Path("news.tsv"),)}, "the languages"),

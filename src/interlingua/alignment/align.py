@@ -38,7 +38,12 @@ from interlingua.alignment.sentence_alignment import (
 )
 from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, is_document
 from interlingua.corpus.documents.reading import read_document_as_sentences
-from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
+from interlingua.corpus.formats.bitext import (
+    PairWithFields,
+    TextPair,
+    guess_format,
+    write_pairs,
+)
 from interlingua.corpus.formats.monolingual import find_language, language_of
 from interlingua.corpus.formats.sentence_table import (
     ColumnChoice,
@@ -50,6 +55,7 @@ from interlingua.corpus.segments.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
+from interlingua.mining.pipeline import left_out_lines
 from interlingua.mining.vectors import embed_texts
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import (
@@ -66,6 +72,8 @@ from interlingua.storage.remote import keep_inputs
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
 """Suffixes of files that hold the linked sentences, and not the links."""
+_OF_ONE_PAIR = ("tsv", "moses", "gettext", "xliff", "huggingface")
+"""Formats of bitext with one language pair."""
 FEWEST_LINKS = 3
 """Minimum number of links for a meaningful median."""
 UNRELATED = 0.1
@@ -86,12 +94,16 @@ class DocumentPair(NamedTuple):
         target: path of the other.
         output: where their links go; None = standard output.
         gold: links that are right.
+        label: names the pair in outputs of several pairs; empty for one pair.
+        languages: of both, where names of folders say them.
     """
 
     source: str
     target: str
     output: str | None = None
     gold: str | None = None
+    label: str = ""
+    languages: tuple[str, str] | None = None
 
 
 def read_document_sentences(
@@ -178,6 +190,17 @@ def pair_languages(
     return codes[0], codes[1]
 
 
+def document_languages(
+    pair: DocumentPair, given: tuple[str | None, str | None] = (None, None)
+) -> tuple[str, str]:
+    """Return the languages of a pair: as its folders name them, else see ``pair_languages``."""
+    if pair.languages is None:
+        return pair_languages(pair.source, pair.target, given)
+    # Languages of options go before those of folders.
+    named = (given[0] or pair.languages[0], given[1] or pair.languages[1])
+    return pair_languages(pair.source, pair.target, named)
+
+
 def list_document_pairs(
     source: PathLike | None,
     target: PathLike | None,
@@ -231,7 +254,14 @@ def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str,
     Raises:
         ConfigError: the languages are missing.
     """
-    known = all(source and target for source, target in languages)
+    # Each pair of documents may have other languages.
+    found = list(languages)
+    known = all(source and target for source, target in found)
+    if path is not None and len(set(found)) > 1 and guess_format(path) in _OF_ONE_PAIR:
+        raise ConfigError(
+            f"{path}: this format has one language pair, found {found[0]} and others; name a .jsonl"
+            " or .tmx file, or pass --source-language and --target-language"
+        )
     # A table has columns of languages, which may be empty.
     if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
         raise ConfigError(
@@ -261,7 +291,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
 
     Args:
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
-            links, then optionally TAB that of the gold ones; blank lines and those that begin with
+            links, then optionally TAB that of the gold ones; blank lines and those that start with
             ``#`` are left out.
         folder: where links go; without a named file to the source's name and ``.align``.
 
@@ -313,9 +343,15 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
     return found
 
 
-def link_line(link: Link) -> str:
-    """Format a link as vecalign does: ``[0, 1]:[2]:0.120000``."""
-    return f"{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
+def link_line(link: Link, label: str = "") -> str:
+    """Format a link as vecalign does: ``[0, 1]:[2]:0.120000``.
+
+    Args:
+        link: of two documents.
+        label: of the documents, which a tab separates from the link.
+    """
+    begin = f"{label}\t" if label else ""
+    return f"{begin}{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
 
 
 def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[Link]:
@@ -399,11 +435,15 @@ class AlignReport:
     blank: Counter[str] = field(default_factory=Counter)
     """Blank lines of the sources and of the targets, which are not sentences."""
     failed: list[str] = field(default_factory=list)
-    """Why documents were left out."""
+    """Reasons for which documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
     encoded: EncodeReport = field(default_factory=EncodeReport)
     links: list[Link] = field(default_factory=list)
     """Links of documents for which no file of links is written."""
+    labels: list[str] = field(default_factory=list)
+    """Documents of ``links``; empty for one pair of documents."""
+    unpaired: list[str] = field(default_factory=list)
+    """Files of folders that were skipped, with the reason: another format, or no partner."""
     unlike: list[str] = field(default_factory=list)
     """Documents with links that score as those of unrelated texts do."""
 
@@ -422,7 +462,8 @@ class AlignReport:
 
     def lines(self, *, quiet: bool = False) -> list[str]:
         """Return the lines of the report; ``quiet`` omits the summary."""
-        lines = [f"left out: {reason}" for reason in self.failed]
+        lines = left_out_lines(self.unpaired)
+        lines += [f"left out: {reason}" for reason in self.failed]
         lines += [f"warning: {one}" for one in self.unlike]
         if not quiet:
             lines.append(str(self))
@@ -443,7 +484,7 @@ class AlignReport:
 
 
 class Aligner:
-    """Aligns documents with one encoder.
+    """Alignment of documents with one encoder.
 
     Args:
         encode: see ``Encode``.
@@ -556,7 +597,7 @@ class Aligner:
         for number, pair in enumerate(documents):
             progress.note(f"document {number + 1} of {len(documents)}")
             part = progress.within(sizes[number])
-            languages = pair_languages(pair.source, pair.target, self.languages)
+            languages = document_languages(pair, self.languages)
             try:
                 source, target = (self._read(pair, languages, side) for side in (0, 1))
                 gold = None
@@ -582,9 +623,10 @@ class Aligner:
             for link in links:
                 if link.source and link.target:
                     texts = join_sentences(source, link.source), join_sentences(target, link.target)
-                    yield TextPair(
-                        texts[0], texts[1], languages[0], languages[1], score=1 - link.cost
-                    )
+                    found = TextPair(*texts, *languages, score=1 - link.cost)
+                    if pair.label:
+                        found = PairWithFields.of(found, {"file": pair.label})
+                    yield found
 
     def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
         """Read the sentences of the source (0) or the target (1)."""
@@ -594,7 +636,7 @@ class Aligner:
         if self.split:
             split_as = language
         return read_document_sentences(
-            pair[side] or "",
+            (pair.source, pair.target)[side],
             split_as=split_as,
             column=self.columns[side],
             language=language or None,
@@ -610,7 +652,8 @@ class Aligner:
         """Write the links of two documents, and record that they are there."""
         if pair.output is None:
             self.report.links += links
-            stdout.writelines(map(link_line, links))
+            self.report.labels += [pair.label] * len(links)
+            stdout.writelines(link_line(link, pair.label) for link in links)
             stdout.flush()
             return
         with atomic_write(pair.output) as file:
@@ -630,7 +673,7 @@ class Aligner:
 
         Args:
             links: of the documents.
-            gold: those that are right, where they are known.
+            gold: those that are right, if they are known.
             source: sentences.
             target: sentences.
             name: of the documents in a warning.
@@ -752,7 +795,7 @@ def align_sentences(
 ) -> Alignment:
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
-    Single sentences are aligned first. Where a link one to one is in doubt, the blocks of two
+    Single sentences are aligned first. If a link one to one is in doubt, the blocks of two
     sentences are embedded and all is aligned again, then those of three, and so on. If headings are
     known of both documents and both have some, they are linked with headings only.
 
@@ -852,7 +895,7 @@ def check_alignment(
             not be written.
         DataError: a language is unknown.
     """
-    codes = [pair_languages(pair.source, pair.target, languages) for pair in documents]
+    codes = [document_languages(pair, languages) for pair in documents]
     check_bitext_languages(texts, codes)
     if split and texts is None and any(pair.output is None for pair in documents):
         raise ConfigError(
@@ -899,7 +942,7 @@ def align_documents(
         found = aligner.pairs(
             documents,
             stdout=stdout,
-            lenient=journal is not None,
+            lenient=len(documents) > 1 or journal is not None,
             journal=journal,
             progress=progress,
         )
@@ -911,7 +954,7 @@ def align_documents(
             write_pairs(
                 found,
                 texts,
-                languages=pair_languages(first.source, first.target, aligner.languages),
+                languages=document_languages(first, aligner.languages),
             )
         # If documents failed, the journal is kept for a run of only these.
         if journal is not None and not aligner.report.failed:
@@ -919,10 +962,34 @@ def align_documents(
     return aligner.report
 
 
+def join_links(documents: Sequence[DocumentPair], output: PathLike, *, keep: bool) -> None:
+    """Write the links of all documents to one file, each line with the label of its documents.
+
+    Args:
+        documents: with a file of links each; a document that failed has none.
+        output: the file of all links.
+        keep: keep the files of each pair; otherwise they and their empty folders are removed.
+    """
+    made = [Path(pair.output) for pair in documents if pair.output is not None]
+    with atomic_write(output) as file:
+        for pair, path in zip(documents, made, strict=True):
+            # A document that failed is named in the report.
+            if path.is_file():
+                file.writelines(link_line(link, pair.label) for link in read_links(path))
+    if keep:
+        return
+    for path in made:
+        for name in (path, *sentence_files(path)):
+            Path(name).unlink(missing_ok=True)
+        # A folder that holds anything else stays.
+        with contextlib.suppress(OSError):
+            os.removedirs(path.parent)
+
+
 class AlignJournal:
     """Finished documents of a list, one line each after that of the settings.
 
-    A journal of other settings is begun anew.
+    A journal of other settings is started anew.
 
     Args:
         path: of the journal, which goes when all documents are done.
@@ -957,4 +1024,4 @@ class AlignJournal:
         """Return the names of the three files of finished documents, and a digest of all."""
         files = (pair.source, pair.target, pair.output or "")
         digest = hashlib.sha256("".join(map(sha256_file, files)).encode()).hexdigest()
-        return (*files, digest)
+        return (*files, *(pair.languages or ()), digest)

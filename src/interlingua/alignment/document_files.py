@@ -38,7 +38,7 @@ Paths = PathLike | Sequence[PathLike]
 """A folder, a file, a pattern, several of them with commas, or a list of them."""
 _SEPARATORS = re.compile(r"[._\-]")
 _SAMPLED_UNITS = 50
-"""Units at the beginning, in the middle and at the end by which a language is identified."""
+"""Units at the start, in the middle and at the end by which a language is identified."""
 
 
 class DocumentFile(NamedTuple):
@@ -245,7 +245,7 @@ def document_language(
 ) -> str:
     """Return the language of a document: declared, in its name, or identified; else empty.
 
-    If both languages are given, only these are looked for in a name.
+    If both languages are specified, only these are searched in a name.
     """
     if document.language:
         return document.language
@@ -261,7 +261,7 @@ def document_language(
 
 
 def _sample(units: Sequence[Unit]) -> list[str]:
-    """Return texts from the beginning, the middle and the end of a document."""
+    """Return texts from the start, the middle and the end of a document."""
     texts = [unit.text for unit in units if unit.kind != "code"] or [unit.text for unit in units]
     if len(texts) <= 3 * _SAMPLED_UNITS:
         return texts
@@ -320,7 +320,7 @@ def assign_sides(
 
     Raises:
         DataError: a side has no document, a language can't be found, both sides have the same one,
-            or one folder holds more or fewer than two languages and they are not given.
+            or one folder holds more or fewer than two languages and none are specified.
     """
     facts = [(one.path, one.language, one.side) for one in documents]
     sides_read = {side for _, _, side in facts}

@@ -1,7 +1,7 @@
 """The record of an analysis, a file next to the results.
 
 The file is ``results/{model}/{revision}/{analysis}.analysis.json``. The numbers of single sentences
-lie next to it in a ``.npz`` file, so that two models can be compared by the same sentences later.
+are next to it in a ``.npz`` file, so that two models can be compared by the same sentences later.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Measure:
         name: the same in every file.
         value: the number.
         unit: ``share`` (0 to 1, shown in percent), ``cosine``, ``nats``, ``percent``, or nothing.
-        definition: one sentence on what is measured.
+        definition: one sentence on the measure.
         better: the direction in which a model gets more language-agnostic, if there is one.
         ideal: the value of a space without any trace of the language, if that is a number.
         low: lower bound of the 95 % bootstrap interval over the sentences, if the measure is a
@@ -96,7 +96,7 @@ class Analysis:
         tables: name -> key -> number: of ordered pairs of languages (``deu_Latn-eng_Latn``), of
             heads (``3``).
         examples: shown on a page.
-        notes: what a reader of the numbers must know.
+        notes: facts that a reader of the numbers must know.
         seconds: wall time.
         provenance: as in result files.
     """
@@ -287,7 +287,7 @@ def read_analysis(path: PathLike) -> Analysis:
 
 def _from_json(content: dict[str, Any], path: Path | None) -> Analysis:
     """Return the analysis of a file; ``path`` is None for a line of a table, which has no items."""
-    # Keys are taken out one after another; what is left must be the fields of Analysis.
+    # Keys are taken out one after another; the others must be the fields of Analysis.
     if fault := fault_of(content, ANALYSIS_FORMAT):
         raise ValueError(fault)
     del content["format"]

@@ -82,7 +82,7 @@ def run_analyses(
     """Analyze an encoder on local line-aligned texts.
 
     Args:
-        encoder: what to analyze; hidden states are read only from this package's models.
+        encoder: to analyze; hidden states are read only from this package's models.
         analyses: from ``build_analyses``.
         data: the folder of texts, or the one that holds it under its usual name.
         prompt: put before every text, or the name of one of the model's own prompts; its default

@@ -99,7 +99,7 @@ def of_texts(
         measures: the numbers.
         tables: see ``Analysis``.
         examples: shown on a page.
-        notes: what a reader of the numbers must know.
+        notes: facts that a reader of the numbers must know.
     """
     return Analysis(
         task=texts.named(analyser.name),

@@ -1,6 +1,6 @@
 """Tables in memory: frames of pandas and polars, tables of Arrow, data sets of ``datasets``.
 
-They are recognized by what they have, so that none of these packages is imported. A column is read
+They are recognized by attributes, so that none of these packages is imported. A column is read
 by its own conversion to a list, as the elements of Arrow's arrays are no strings, and numbers of
 pandas are those of numpy.
 """

@@ -292,7 +292,7 @@ def find_check(name: str) -> type[Check]:
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """Which checks are measured, and which of them reject a pair.
+    """Plan of the checks to measure and of those that reject a pair.
 
     Attributes:
         columns: checks that are measured, each as ``find_check`` takes it.

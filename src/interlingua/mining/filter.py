@@ -131,7 +131,7 @@ class Filter:
         threshold: from the options, or found for the precision.
         prior: share of right pairs, from the options or estimated.
         cuts: pairs expected at each precision, of the pairs of ``learn``.
-        interval: in which the true precision of the kept pairs is expected, where one is requested.
+        interval: in which the true precision of the kept pairs is expected, if one is requested.
         learned_from: pairs of ``learn``, in words.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
@@ -465,7 +465,7 @@ class Written:
         threshold: the score from the options, or found for the precision; None if neither is set.
         prior: share of right pairs among those that no check rejects, by the calibration.
         accepted: pairs that no check of single pairs rejects, if there is a calibration.
-        interval: in which the true precision is expected, where one was requested.
+        interval: in which the true precision is expected, if one was requested.
         advice: how to narrow the interval, in lines.
         cuts: pairs expected at each precision.
         best: of the kept ones, at even distances in the list.
@@ -608,7 +608,7 @@ def refused(checker: Checker, mined: Mined, pairs: NDArray[np.void]) -> NDArray[
 
 
 class _Sampler:
-    """Takes samples of the rows for the page.
+    """Sampler of the rows for the page.
 
     Args:
         written: where they go.
@@ -643,6 +643,6 @@ class _Sampler:
             written.best.append(row)
         for reason in row.reasons:
             some = written.rejects.setdefault(reason, [])
-            # Pairs below the threshold are shown around the cut, where they are of interest.
+            # Pairs below the threshold are shown around the cut, if they are of interest.
             if len(some) < _SHOWN and reason != BELOW:
                 some.append(row)

@@ -17,7 +17,7 @@ from interlingua.storage.files import tab_rows
 
 
 class Extraction(NamedTuple):
-    """How good the pairs above a threshold are.
+    """Quality of the pairs above a threshold.
 
     Attributes:
         threshold: a score.
@@ -41,7 +41,7 @@ def best_threshold(
 
     LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold is
     half-way to the next score; behind the last pair, where LASER's function fails, it is that
-    pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: where the
+    pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: if the
     two scores around the threshold are equal, ``at_threshold`` extracts more pairs than are counted
     here.
 

@@ -70,13 +70,16 @@ class MinedPair(NamedTuple):
 
 
 class MinedPairs(RowList[MinedPair]):
-    """The pairs of a run, best first; none where they were written to a file.
+    """The pairs of a run, best first; none if they were written to a file.
 
     Args:
         pairs: those that are kept.
         lines: the report of the run.
         columns: of each pair all that is known of it: cosine, origins, checks, probability.
         written: counts, cuts and samples.
+
+    Attributes:
+        failures: files of folders that could not be mined, with the reasons.
     """
 
     columns_if_empty = MinedPair._fields
@@ -93,6 +96,7 @@ class MinedPairs(RowList[MinedPair]):
         self.lines = list(lines)
         self.columns = columns
         self.written = written
+        self.failures: list[str] = []
 
     def records(self) -> list[dict[str, Any]]:
         """Return the pairs with all that is known of them."""
@@ -269,7 +273,7 @@ def calibration_for(
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     """Return the remaining work after a shard."""
-    # A shard has a folder of neighbors once all vectors were there; before, it embedded alone.
+    # A shard has a folder of neighbors once all vectors were there; before, it only embedded.
     searched = folder.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
     if any(searched):
         return (

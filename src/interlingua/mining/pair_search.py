@@ -1,6 +1,6 @@
 """How pairs of sentences are found: the options that ``mine`` and ``calibrate`` have in common.
 
-The options classes of the verbs inherit them, and the steps of mining are given such a class. This
+The options classes of the verbs inherit them, and the steps of mining receive such a class. This
 module loads neither numpy nor torch, as ``--help`` imports it.
 """
 
@@ -44,37 +44,47 @@ def parse_size(text: str | int) -> int:
 
 @dataclass(frozen=True)
 class PairSearch(Options):
-    """How pairs are found."""
+    """Options of the search for pairs."""
 
     documents: str | None = option(
         None,
-        "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
+        "Compare only sentences of matched documents: equal (same names), urls (same URL but"
+        " for the language), or a file of document TAB document. The search runs on the CPU.",
         group=SEARCH,
         reads="documents",
     )
     background: defaults.Background = option(
         defaults.BACKGROUND,
-        "Texts of the other side that margins within documents are over, too.",
+        "With --documents: number of other texts of the other side that also count in the margin.",
         group=SEARCH,
     )
     k: defaults.NeighborCount = option(
-        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
+        defaults.K,
+        "Number of neighbors of a sentence that are scored, and that the margin averages over.",
+        group=SEARCH,
     )
     margin: defaults.Margin = option(
-        defaults.DEFAULT_MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
+        defaults.DEFAULT_MARGIN,
+        "Formula of the score: ratio, distance or absolute (plain cosine).",
+        group=SEARCH,
     )
     retrieval: defaults.Retrieval = option(
-        defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH
+        defaults.RETRIEVAL,
+        "Direction of the search: forward, backward, intersection (pairs found in both) or max"
+        " (best of both, each sentence once).",
+        group=SEARCH,
     )
     equal: defaults.Equal = option(
         defaults.EQUAL,
-        "Lines that are one text: exact, folded (but for case and punctuation), or never.",
+        "Which lines are the same text: exact (equal), folded (equal except for case and"
+        " punctuation) or never.",
         group=SEARCH,
     )
     # Limits of the work.
     memory: str | int = option(
         f"{defaults.MEMORY_GIB}GiB",
-        "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
+        "Memory for reading, search and the choice of pairs, in addition to the model's: 4GiB,"
+        " 800MiB.",
         group=SEARCH,
         unit="bytes",
     )
@@ -100,7 +110,7 @@ class PairSearch(Options):
 
     @property
     def document_match(self) -> DocumentMatch | None:
-        """How documents are matched, if only texts of matched documents are compared."""
+        """The matching of documents, if only texts of matched documents are compared."""
         if not self.documents:
             return None
         from interlingua.mining.documents import DocumentMatch
@@ -114,7 +124,7 @@ class PairSearch(Options):
 
     @property
     def approximation(self) -> Approximate | None:
-        """How to search approximately; None = exactly, as by every verb but ``mine``."""
+        """The approximate search; None = exact, as by every verb but ``mine``."""
         return None
 
     @property

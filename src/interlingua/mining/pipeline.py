@@ -104,14 +104,16 @@ from interlingua.storage.workspace import Workspace
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
-"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
-within documents; on one core of a server. They are little compared with the model's."""
+"""Seconds to choose a candidate, to check and write a pair, and to compare a text within documents,
+on one core of a server. The model takes much more time."""
 NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
 """Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
+SHOWN_LEFT_OUT = 20
+"""Files of folders that were left out, and are named in a report."""
 _MIXED = "mixed-"
-"""Beginning of the names of steps with held-out texts."""
+"""Start of the names of steps with held-out texts."""
 _Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
 """The texts and the vectors of both sides, ``x`` and ``y``."""
 FEW = 16
@@ -136,6 +138,8 @@ class TextFile(NamedTuple):
         column: of a table; see ``with_lines``.
         split: the files are text or documents to be split into sentences; see ``with_lines``.
         in_memory: there is no file, and ``extra`` is all of the side.
+        labels: of ``parts``, which name the lines of several files: ``news.txt:12``.
+        left_out: files of a folder that are not read, with the reasons.
     """
 
     path: PathLike
@@ -150,6 +154,8 @@ class TextFile(NamedTuple):
     column: ColumnChoice = None
     split: bool = False
     in_memory: bool = False
+    labels: Sequence[str] = ()
+    left_out: Sequence[str] = ()
 
     @property
     def files(self) -> Sequence[PathLike]:
@@ -262,7 +268,7 @@ class Mined(NamedTuple):
         pairs: ``FOUND`` records, mapped, by descending score.
         notes: remarks for the user.
         retrieve_without: retrieves again while the texts of some pairs are hidden from each other,
-            see ``_retrieve_without``; None where documents are matched.
+            see ``_retrieve_without``; None if documents are matched.
     """
 
     x: NumberedTexts
@@ -299,7 +305,7 @@ def mine_files(
         progress: receives the progress of the work.
 
     Returns:
-        The pairs; None where a shard was requested, or vectors of other shards are not there yet.
+        The pairs; None if a shard was requested, or vectors of other shards are not there yet.
 
     Raises:
         ConfigError: the folder holds another run.
@@ -336,6 +342,7 @@ def mine_files(
         pairs = _retrieve(lists, folder, config, by_number, progress)
         again = functools.partial(_retrieve_without, lists, config, by_number)
     notes = [_note(file, sides[side]) for side, file in files.items()]
+    notes += left_out_lines([*source.left_out, *target.left_out])
     notes += chain.from_iterable(_warnings(file, vectors[side]) for side, file in files.items())
     if note:
         notes.append(note)
@@ -457,7 +464,7 @@ def _mix_in(
 
 
 def _prefix(files: Mapping[str, TextFile]) -> str:
-    """Return the beginning of the names of parts with held-out texts, if there are any."""
+    """Return the start of the names of parts with held-out texts, if there are any."""
     if any(file.held_out for file in files.values()):
         return _MIXED
     return ""
@@ -616,6 +623,14 @@ def _note(file: TextFile, side: NumberedTexts) -> str:
     return note
 
 
+def left_out_lines(reasons: Sequence[str]) -> list[str]:
+    """Return report lines on files of folders that were left out; the first ones are named."""
+    lines = [f"left out: {reason}" for reason in reasons[:SHOWN_LEFT_OUT]]
+    if len(reasons) > SHOWN_LEFT_OUT:
+        lines.append(f"left out: {len(reasons) - SHOWN_LEFT_OUT:,} more files")
+    return lines
+
+
 def _search(
     vectors: Mapping[str, Float32[ndarray, "n d"]],
     work: Path | None,
@@ -711,13 +726,24 @@ def prepare_side(
     extra = [*file.extra, *held_out]
     strip = not config.is_like_laser
     match = config.document_match
-    read = reader(file.files, file.layout, match, language=file.language, strip=strip, bad=file.bad)
+    read = reader(
+        file.files,
+        file.layout,
+        match,
+        language=file.language,
+        strip=strip,
+        bad=file.bad,
+        labels=file.labels,
+    )
     # Settings that determine which texts there are. A side with other settings is made again.
     facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.is_like_laser)]
     if match is not None:
         facts.append(f"{match.how} {file.language}")
     if file.bad is not None and file.bad.skips:
         facts.append("skip")
+    # The names of lines are stored with their texts.
+    if file.labels:
+        facts.append(hashlib.sha256("\n".join(file.labels).encode()).hexdigest())
     digest = hashlib.sha256("".join(f"{line.text}\n" for line in extra).encode()).hexdigest()
     key = " ".join([*facts, digest])
     if work.is_done(name, key):

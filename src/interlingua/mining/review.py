@@ -115,7 +115,7 @@ class ReviewItem(NamedTuple):
 
 
 class ReviewSampler:
-    """Chooses the pairs of a review sheet from a stream, in memory for a few sheets.
+    """Sampler of a review sheet's pairs from a stream, in memory for a few sheets.
 
     A third are the worst pairs, a third pairs with a finding of a check (of all checks in turn,
     the worst first), and the rest is a random sample of all. A stream with at most as many pairs
@@ -283,7 +283,7 @@ def judged_key(source: str, target: str) -> tuple[str, str]:
     """Return the key that a pair shares with its row of a sheet.
 
     Spreadsheets change line ends, drop characters that XML has no place for, and hold only the
-    beginning of a very long text.
+    start of a very long text.
     """
     return _text_key(source), _text_key(target)
 
@@ -301,7 +301,7 @@ class Judgments(NamedTuple):
     Attributes:
         answers: source and target -> whether they are translations.
         places: the same -> where the answer is, in words.
-        notes: lines on what was left out.
+        notes: lines on omitted pairs.
     """
 
     answers: dict[tuple[str, str], bool]

@@ -58,14 +58,14 @@ from interlingua.storage.files import count_lines
 MIN_PAIRS_PER_NEIGHBOR = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
 _STANDARD_INPUT = "-"
-"""Stands for it where a file is named."""
+"""Name of standard input in place of a file."""
 _NOT_FROM_STANDARD_INPUT = ("opus", "gettext", "huggingface", "xlsx", "xliff", "qt", *IN_TWO_FILES)
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreConfig(CheckedSettings):
-    """How pairs are scored.
+    """Settings of the scoring of pairs.
 
     The server and stored calibrations make one without a verb. ``ScoreOptions`` has options of the
     same names; types and defaults of both are in ``mining/defaults.py``.
@@ -297,8 +297,8 @@ class Stream(NamedTuple):
     Attributes:
         pairs: the stream.
         languages: of its first pair.
-        total: pairs, where they can be counted at once.
-        skipped: what the reader leaves out, by reason.
+        total: pairs, if they can be counted at once.
+        skipped: pairs that the reader leaves out, by reason.
         bad: how to handle unreadable lines.
         path: of the file, or ``-``; None = the pairs are in memory.
         read_again: opens the file once more, and notes no bad lines.
@@ -518,7 +518,7 @@ def _first_pair_or_close(
     try:
         return _first_pair(pairs, path, skipped, bad)
     except BaseException as error:
-        # Entries that were left out may have begun a file, which is not to stay.
+        # Entries that were left out may have started a file, which is not to stay.
         bad.__exit__(type(error), error, error.__traceback__)
         raise
 

@@ -340,7 +340,7 @@ def embed_texts(
 
 
 def no_model(texts: Sequence[str]) -> Float32[ndarray, "n d"]:
-    """Stand in for a model when all vectors are provided."""
+    """Raise an error, in place of a model when all vectors are provided."""
     raise DataError(f"no vector found for {texts[0][:60]!r}; add one, or pass a model")
 
 

@@ -1,7 +1,7 @@
 """Writers of scored pairs, with which ``score`` and ``mine`` write kept and rejected pairs.
 
 A row is a pair with named values. Formats that have columns hold these values, the others hold the
-two texts and, where they can, the score.
+two texts and, if they can, the score.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PairRow(NamedTuple):
         pair: with its score.
         columns: name -> value.
         reasons: why it is rejected; empty where it is kept.
-        lines: numbers, from 0, of the first line of the source and of the target, where both are
+        lines: numbers, from 0, of the first line of the source and of the target, if both are
             texts to mine.
         measured: values of the checks, which are columns too.
         extra: columns that the input has besides.

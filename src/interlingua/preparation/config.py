@@ -15,8 +15,8 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.processes import usable_cores
 from interlingua.storage.limits import MAX_LINE_CHARACTERS
 
-MOST_CLEANING = 4
-"""Cleaning processes by default: one process reads, and keeps no more of them busy."""
+MOST_PROCESSES = 8
+"""Processes by default: one process reads and writes, and keeps no more of them busy."""
 
 
 def known_languages(names: Iterable[str]) -> list[str]:
@@ -210,8 +210,8 @@ class PrepareConfig(CheckedSettings):
     seed: Annotated[int, Between(0, 2**62)] = 0
     """Seed of every draw; equal files, config and seed give equal bytes."""
     processes: Annotated[int, Between(1, 1024)] | None = None
-    """Processes that clean, and threads that tokenize; 1 = only this process. Default: all cores
-    that this process may use, of which at most 4 clean. The result is the same for any number."""
+    """Processes that clean, hash and tokenize; 1 = only this process. Default: all cores that this
+    process may use, at most 8. The result is the same for any number."""
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -224,11 +224,6 @@ class PrepareConfig(CheckedSettings):
             )
 
     @property
-    def cleaning_processes(self) -> int:
-        """Processes that clean."""
-        return self.processes or min(usable_cores(), MOST_CLEANING)
-
-    @property
-    def tokenizing_threads(self) -> int:
-        """Threads that tokenize."""
-        return self.processes or usable_cores()
+    def used_processes(self) -> int:
+        """Processes that compute."""
+        return self.processes or min(usable_cores(), MOST_PROCESSES)

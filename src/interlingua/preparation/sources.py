@@ -140,7 +140,7 @@ def read_chunks(
         path: one of ``find_files``.
         source: may specify the format and the languages.
         index: of the source, passed on.
-        skipped: counts what the reader left out.
+        skipped: counts the pairs that the reader left out.
         wanted: language codes to keep; empty = all. Other pairs count as ``"other language"``.
         bad: how to handle unreadable lines; by default the first one stops.
     """

@@ -28,7 +28,7 @@ def model(encoder, tmp_path):  # noqa: F811
 
 @pytest.fixture
 def texts(tmp_path):
-    """Two languages of a folder, distinguishable by their words."""
+    """A folder with texts of two languages that differ in their words."""
     folder = tmp_path / "texts"
     folder.mkdir()
     rng = np.random.default_rng(0)

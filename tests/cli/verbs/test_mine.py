@@ -128,15 +128,15 @@ def test_shards_and_joining(done, tmp_path, texts):
             "--memory much",
             "--memory: expected a size with a unit, such as 4GiB",
         ),
-        ("--layout xml", "layout 'xml' is unknown; there are: auto, lines, ids, documents"),
+        ("--layout xml", "unknown layout 'xml'; use one of: auto, lines, ids, documents"),
         ("--documents urls", "a.de:1: expected document TAB text, found no tab"),
         ("--documents urls --layout lines", "--layout documents"),
         ("--threshold nan", "--threshold"),
         ("--columns ''", "--columns: no column is named; use one or more of: score, source"),
         ("--target-language xyzzy", "unknown language 'xyzzy'"),
-        ("--memory 1KiB", "are too little"),
+        ("--memory 1KiB", "--memory"),
         ("--set a.b=1", "expected BACKEND.OPTION=VALUE"),
-        ("--columns probability", "--calibration"),
+        ("--columns probability", "--precision"),
     ],
 )
 def test_mistakes_are_one_line(refused, tmp_path, texts, options, message):

@@ -147,7 +147,7 @@ def cut(path, content, share=0.7):
 
 
 def packed_pairs(folder, kind):
-    """A damaged file of ``MANY``, by what it is called after."""
+    """Write a damaged file of ``MANY``, named by its kind."""
     lines = "".join(f"{a}\t{b}\n" for a, b in MANY).encode()
     if kind == "x.tsv.gz":
         return cut(folder / kind, gzip.compress(lines))
@@ -182,7 +182,7 @@ def test_pairs_before_the_damage_are_kept_and_counted(tmp_path, kind):
     skipped = Counter()
     with BadLines("skip", tmp_path / "bad.tsv") as bad:
         found = read(path, bad, skipped=skipped)
-    # What was packed wrong is random bytes, of which a line or two may be read before the packer
+    # The damaged part is random bytes, of which a line or two may be read before the packer
     # notices.
     right = next((n for n, pair in enumerate(found) if pair != MANY[n]), len(found))
     assert right > 0.5 * len(MANY)

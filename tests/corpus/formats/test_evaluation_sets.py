@@ -67,7 +67,7 @@ def test_misaligned_files_are_named_with_their_counts(tmp_path):
 
 
 def test_missing_empty_and_blank(tmp_path):
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="file not found"):
         read_evaluation_lines(tmp_path / "none.txt")
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(DataError, match="file is empty"):

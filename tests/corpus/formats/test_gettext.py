@@ -202,8 +202,7 @@ COMMENTS = ["# note", "#", "#. extracted", "#: file.c:3", '#| msgid "before"', "
 
 
 def random_catalogue(draw, entries):
-    """Entries with comments, strings in parts, flags and obsolete ones, as translators' tools write
-    them."""
+    """Draw entries with comments, split strings, flags and obsolete ones, as tools write them."""
     lines = []
     for number in range(entries):
         mark = draw.choice(["", "", "", "#~ "])

@@ -83,7 +83,7 @@ def test_columns_called_by_languages_name_them_and_may_be_chosen(tmp_path):
     [
         ("a b", TableColumns(0, 1)),
         ("Score TARGET source_language Source", TableColumns(3, 1, 0, 2, header=True)),
-        ("no never", TableColumns(0, 1)),  # "no" alone is a word, and no header
+        ("no never", TableColumns(0, 1)),  # only "no" is a word, and no header
         ("en_text th_text", TableColumns(0, 1, header=True, languages=("eng_Latn", "tha_Thai"))),
         ("text no_text", TableColumns(0, 1)),
         ("0.5 a b", TableColumns(1, 2, 0)),

@@ -44,7 +44,7 @@ def test_a_zip_bomb_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_row_far_below_the_last_is_refused(tmp_path, monkeypatch):
-    """The library makes all rows between, one after the other."""
+    """Limit the row number. The library would create all rows between."""
     path = sheet(tmp_path / "x.xlsx", ["Ja", "Yes"])
     changed = tmp_path / "y.xlsx"
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:

@@ -44,7 +44,7 @@ def run(folder, tmp_path, **options):
 
 
 def curves(lines):
-    """The rows of each reliability curve that was reported."""
+    """Return the rows of each reported reliability curve."""
     tables = "\n".join(lines).split("predicted  right   pairs  from score\n")[1:]
     row = re.compile(r" *([\d.]+)  ([\d.]+) +([\d,]+) +([\d.]+)\n")
     found = []
@@ -115,8 +115,7 @@ def test_gold_alone(folder, tmp_path):
 
 
 def test_judged_pairs(folder, tmp_path):
-    """A third of the pairs, more of the good ones: chosen by their score, which leaves the curve as
-    it is."""
+    """Judge a third of the pairs, selected by score, which leaves the curve unchanged."""
     mined = mine(*sides(folder), tmp_path / "work")
     right = two_sides.sides(folder, 80, 300)[2]
     rows = [

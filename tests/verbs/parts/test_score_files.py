@@ -60,7 +60,7 @@ def test_a_folder_gives_one_output_each_and_names_what_it_could_not_read(folder,
     assert len(found.failures) == 1
     assert "de/broken.po:1" in found.failures[0]
     assert next(read_pairs(out / "de/app.xliff")).score is not None
-    assert "left out: 2 files of other formats" in found.lines
+    assert "skipped: 2 files of other formats" in found.lines
     assert any(line.startswith("res/values-fr/strings.xml: 1 pair read") for line in found.lines)
 
 
@@ -77,7 +77,7 @@ def test_a_second_run_leaves_finished_outputs_and_does_what_is_new(folder, tmp_p
         name for name in files_in(out) if before.get(name) != (out / name).stat().st_mtime_ns
     ]
     assert changed == ["de/app.po", "de/app.xliff", "de/broken.po", "score.journal"]
-    assert any("2 files done before" in line for line in found.lines)
+    assert any("2 files finished by an earlier run" in line for line in found.lines)
     with pytest.raises(ConfigError, match=r"threshold.*--output"):
         score(folder, output=out, threshold=0.5)
 

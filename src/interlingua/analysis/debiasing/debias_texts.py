@@ -1,4 +1,4 @@
-"""Texts by language for ``debias``, with what is known of which translate which.
+"""Texts by language for ``debias``, with the known translations among them.
 
 Every source gives sentences with their language, and groups of sentences that mean the same:
 

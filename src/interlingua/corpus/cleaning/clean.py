@@ -96,7 +96,7 @@ class _SideMeasures(NamedTuple):
 
 
 class Cleaner:
-    """Normalizes pairs and drops the bad ones.
+    """Normalization of pairs that drops the bad ones.
 
     Attributes:
         counts: rule name -> pairs it dropped; every rule is there from the start.

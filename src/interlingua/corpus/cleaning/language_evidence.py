@@ -43,7 +43,7 @@ SUPPORTING_TEXTS = 1000
 LOOKED_AT = 200
 """Texts that are looked at first."""
 LOOKED_AT_IN_DOUBT = 20_000
-"""Texts that are looked at if the first contradict: sorted files begin with foreign names."""
+"""Texts that are looked at if the first contradict: sorted files start with foreign names."""
 LEAST_LETTERS = 20
 LEAST_HAN = 60
 """Length, in Latin letters' worth, from which text of only Han characters is neither Japanese nor

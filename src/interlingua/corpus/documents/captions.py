@@ -30,7 +30,7 @@ _CONTINUED = ",;-–—、，；،"
 _ELLIPSES = ("...", "…")
 _GREEK_QUESTION = re.compile("[\u0370-\u03ff];$")
 _APART = "♪♫[(（【"
-"""Begins of songs and sounds."""
+"""Characters at the start of songs and sounds."""
 
 
 def read_captions(path: PathLike, language: str | None = None) -> BlockDocument:

@@ -114,9 +114,9 @@ _OF_BEST = 0.5
 _ONE_SCRIPT = 0.95
 _LEAST_KANA = 0.1
 _MOST_CHAOS = 0.2
-"""Of charset-normalizer: 0 is a clean text."""
+"""Limit of charset-normalizer's chaos: 0 is a clean text."""
 _LEAST_COHERENCE = 0.2
-"""Of charset-normalizer: 1 is a text with the usual letters of a language."""
+"""Limit of charset-normalizer's coherence: 1 is a text with the usual letters of a language."""
 _EAST_ASIAN = ("gb18030", "big5hkscs", "cp949", "cp932", "euc_jp")
 """Sets of several bytes a character, which are seldom valid by accident."""
 

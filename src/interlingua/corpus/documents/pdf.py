@@ -207,7 +207,7 @@ def _refuse_without_text(pages: list[list[_Line]], path: PathLike) -> None:
     """Refuse pages without text, or with glyphs that have no characters.
 
     Raises:
-        DataError: with what to do.
+        DataError: with a remedy.
     """
     text = "".join(line.text for page in pages for line in page)
     remedy = "run text recognition first, for example: ocrmypdf --force-ocr in.pdf out.pdf"

@@ -56,7 +56,7 @@ class _Style(NamedTuple):
 
     name: str = ""
     level: int = 0
-    """Of a heading; 0 if it is none."""
+    """Level of a heading; 0 if it is none."""
     list_level: int = 0
 
 

@@ -24,7 +24,7 @@ _LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
 
 
 class BadLines:
-    """How to handle unreadable lines; a context that completes their file at its end.
+    """Handling of unreadable lines; a context that completes their file at its end.
 
     Args:
         on_error: ``stop`` raises the first one's error; ``skip`` continues without it.
@@ -63,7 +63,7 @@ class BadLines:
 
     @property
     def errors(self) -> str:
-        """How bytes that are not UTF-8 are decoded, for ``files.open_text``; see ``numbered``."""
+        """The decoding of bytes that are not UTF-8, for ``files.open_text``; see ``numbered``."""
         return "surrogateescape" if self.skips else "strict"
 
     def reject(self, error: DataError, content: str = "") -> None:
@@ -93,7 +93,7 @@ class BadLines:
 
         Args:
             error: what is wrong.
-            read: what was read before, as ``"1,200 pairs"``.
+            read: description of the earlier content, as ``"1,200 pairs"``.
             is_empty: whether that is nothing, which stops in any case.
         """
         if not self.skips or is_empty:

@@ -61,11 +61,11 @@ FORMAT_OF_SUFFIX = {
 }
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 _WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
-"""Formats of which columns, or keys, may be named."""
+"""Formats with columns, or keys, that may be named."""
 _WITH_ROWS = ("tsv", "csv", "xlsx")
-"""Formats of which the row that names the columns may be given."""
+"""Formats with an optional row that names the columns."""
 IN_TWO_FILES = ("moses", "subtitles", "catalog")
-"""Formats of which two files, with a comma or by what their names share, are a bitext."""
+"""Formats of which two files, with a comma or a shared part of their names, are a bitext."""
 READ_ONLY = ("subtitles", "catalog", "qt")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
@@ -200,7 +200,7 @@ class PairFormat(Protocol):
     ) -> Iterator[TextPair]:
         """Stream pairs.
 
-        Counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read.
+        Counts the pairs that it leaves out in ``skipped``, by reason, unreadable ones in ``bad``.
         """
         ...
 
@@ -229,7 +229,7 @@ def read_pairs(
         format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
             name when not given.
         source_language: any code or name ``languages.resolve_language`` takes. Taken from the
-            file's content or its name (``news.de-en.tsv``) when not given.
+            file's content or its name (``news.de-en.tsv``) by default.
         target_language: code of the target's language, or None.
         columns: of the source and the target in a table or in JSON, by name or by number from 1.
         sheet: of a workbook, by name or by number from 1; the first by default.
@@ -281,12 +281,12 @@ def read_pairs_as_named(
     Args:
         path: a file, a prefix, or two files with a comma.
         bad: how to handle unreadable lines.
-        format: by its name if it is not given.
+        format: by its name by default.
         languages: codes of source and target, if they are known.
         columns: of the source and the target.
         sheet: of a workbook.
         header_row: row of a table with the names of the columns.
-        skipped: counts what the reader leaves out.
+        skipped: counts the pairs that the reader leaves out.
     """
     if skipped is None:  # an empty counter of the caller's is one to count in
         skipped = Counter()
@@ -371,7 +371,7 @@ def _format_by_content(name: str, suffix: str) -> str | None:
     candidate = {".json": "catalog", ".xml": "catalog", ".ts": "qt"}.get(suffix)
     if candidate is None or not Path(name).is_file():
         return None
-    # The class decides, as only it knows the beginnings of its files.
+    # The class decides, as only it knows the starts of its files.
     if cast(Any, registry.resolve_name(registry.FORMATS, candidate)).is_format_of(name):
         return candidate
     return None
@@ -581,7 +581,7 @@ def _joint_type(so_far: type, value: Any) -> type:
 def is_moses_name(path: PathLike) -> bool:
     """Return whether two files of a bitext are there, as Moses has them or subtitles.
 
-    Both files, named with a comma, or those that begin with the name.
+    Both files, named with a comma, or those that start with the name.
     """
     name = os.fspath(path)
     behind = (_languages_behind(name, suffixes) for suffixes in (("",), SUBTITLE_SUFFIXES))
@@ -706,7 +706,7 @@ def _renamed(
 def _table_choice(
     name: str, columns: Sequence[str] | None, sheet: str | None, header_row: int | None
 ) -> TableChoice | None:
-    """Return what the user chooses of a table, or None.
+    """Return the user's choice of a table, or None.
 
     Raises:
         ConfigError: a format has no columns, sheets or rows, and one is named.

@@ -9,7 +9,7 @@ itself.
 
 Catalogues are written by polib. They are read here, because polib is for files of one's own: of a
 ``.mo`` file of 30,000 entries that is cut short it gives all entries, 9,290 without translation and
-without an error, and strings that lie over each other turn a file of 1 MB into 4 GB; in a ``.po``
+without an error, and overlapping strings turn a file of 1 MB into 4 GB; in a ``.po``
 file one bad line loses all entries. Reading here takes 0.09 s of that file, polib 0.16 s.
 """
 
@@ -118,9 +118,9 @@ class GettextPair(PairWithOrigin):
 class Gettext:
     """``.po`` and ``.mo`` files.
 
-    The translation's language is given, or in the header, or in the path (``de/LC_MESSAGES``). The
-    source language is English unless given. A plural entry gives two pairs: the singular with
-    the form of one, the plural with the form of many; where a language has one form, only the
+    The translation's language is passed, or in the header, or in the path (``de/LC_MESSAGES``). The
+    source language is English by default. A plural entry gives two pairs: the singular with
+    the form of one, the plural with the form of many; if a language has one form, only the
     latter. Fuzzy, untranslated and obsolete entries are skipped and counted.
     """
 
@@ -385,8 +385,8 @@ def _text_of_po(content: bytes, path: str) -> str:
 def _blocks(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
     """Yield the lines of each entry with their numbers, without blank ones.
 
-    An entry begins with its comments, and ends where another one's comments, context or message
-    begin. One that is broken ends at a blank line, too.
+    An entry starts with its comments, and ends where another one's comments, context or message
+    start. One that is broken ends at a blank line, too.
     """
     block: list[tuple[int, str]] = []
     met: set[str] = set()

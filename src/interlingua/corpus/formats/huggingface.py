@@ -128,7 +128,7 @@ class HuggingFace:
 
 
 def _further_values(rows: list[TextPair], columns: Mapping[str, type]) -> dict[str, list[Any]]:
-    """Return the values of further columns, None where a pair has none."""
+    """Return the values of further columns, None if a pair has none."""
     found: dict[str, list[Any]] = {name: [] for name in columns}
     for pair in rows:
         values = {**pair_fields(pair), SCORE: pair.score}

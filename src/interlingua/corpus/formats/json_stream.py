@@ -1,6 +1,6 @@
 """The objects of a JSON list one at a time, for files too large to be read whole.
 
-A window moves over the file. One item at a time is parsed from its start; where the text in the
+A window moves over the file. One item at a time is parsed from its start; if the text in the
 window ends within the item, more is read behind it and the item is parsed anew.
 """
 

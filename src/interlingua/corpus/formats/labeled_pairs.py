@@ -63,7 +63,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 """Names of a column, the preferred one first."""
 CODE = r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)"
 ENGLISH_FIRST = ("track2.ar-en", "track4b.es-en", "track6.tr-en")
-"""Tracks of STS17 with rows that begin with English, although their names end with it."""
+"""Tracks of STS17 with rows that start with English, although their names end with it."""
 STS_BENCHMARK_COLUMNS = 7
 
 
@@ -383,7 +383,7 @@ def _is_of_split(record: Any, columns: Mapping[str, Any], split: str | None) -> 
 
 
 def _picked(line: int, record: Any, columns: Mapping[str, Any]) -> _Cells:
-    """Return what a row has, which is a list or an object."""
+    """Return the values of a row, which is a list or an object."""
     language = None
     if "language" in columns:
         language = str(record[columns["language"]])

@@ -119,7 +119,7 @@ def language_of(
 ) -> str:
     """Return the code of a file's language, such as ``rus_Cyrl``, compared with its texts.
 
-    It is given, or what the file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
+    It is an argument, or in the file's name: ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
 
     Args:
         path: the file; one that is not here is not looked into.

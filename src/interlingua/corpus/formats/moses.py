@@ -182,7 +182,7 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
 
     Args:
         path: their common prefix, either of them, or both with a comma.
-        source_language: a code, where it is known.
+        source_language: a code, if it is known.
         target_language: code of the target's language, or None.
 
     Raises:
@@ -307,7 +307,7 @@ def _source_and_target(
 ) -> tuple[int, int] | None:
     """Return which of the present languages is the source and which the target, if that is clear.
 
-    By what is given, or else the name: "news.de-en" says which is the source; or else in their
+    By the arguments, or else the name: "news.de-en" says which is the source; or else in their
     order, if they are two.
     """
     requested = (source, target)
@@ -332,7 +332,7 @@ def _prefix(path: str) -> Path:
 
 
 def _sides(prefix: Path) -> list[tuple[LanguageCode, Path]]:
-    """Return the files that begin with a prefix and end with a language."""
+    """Return the files that start with a prefix and end with a language."""
     found: dict[str, tuple[LanguageCode, Path]] = {}
     if not prefix.parent.is_dir():
         return []

@@ -51,7 +51,7 @@ class SentenceColumn(NamedTuple):
 
 FOUND_COLUMN = SentenceColumn()
 ColumnChoice = str | SentenceColumn | None
-"""A column, by its name alone or with its sheet and header row; None: found."""
+"""A column, by its name only or with its sheet and header row; None: found."""
 
 
 def is_table(path: PathLike) -> bool:
@@ -205,7 +205,7 @@ def _rows(
     Empty lines of a CSV file are not rows, and neither are empty rows at the end of a sheet.
 
     Raises:
-        DataError: the table ends before the given header row.
+        DataError: the table ends before the specified header row.
     """
     rows = _all_rows(path, bad, choice)
     if choice.header_row is None:

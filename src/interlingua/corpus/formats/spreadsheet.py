@@ -186,7 +186,7 @@ class _Rewindable:
         self.since = []
 
     def rewind(self) -> str:
-        """Go back to the line behind the first since the mark, which it returns."""
+        """Return to the line after the first since the mark, and return that line."""
         first = self.since[0]
         self.again.extendleft(reversed(self.since[1:]))
         self.number -= len(self.since) - 1

@@ -131,12 +131,12 @@ def _without_titles(
 ) -> Iterator[tuple[int, list[str]]]:
     """Return the rows from that with the names of the columns on.
 
-    It is the given row, or the first one that names the columns if all rows before it have fewer
+    It is the passed row, or the first one that names the columns if all rows before it have fewer
     cells with a text, as titles have; the first of them has one. The rows of such a sheet are made
     by hand, so that shorter ones are filled with empty cells.
 
     Raises:
-        DataError: there is no row of the given number.
+        DataError: there is no row of the specified number.
     """
     if choice.header_row is not None:
         for number, cells in rows:
@@ -147,7 +147,7 @@ def _without_titles(
             path=path,
         )
     head = list(islice(rows, 1))
-    # The first title is alone in its row; other tables are not read ahead.
+    # The first title is the only cell of its row; other tables are not read ahead.
     if head and sum(map(bool, map(str.strip, head[0][1]))) <= 1:
         head += islice(rows, _TITLE_ROWS - 1)
     filled = [sum(map(bool, map(str.strip, cells))) for _, cells in head]
@@ -354,7 +354,7 @@ def named_column(
     Args:
         name: of the column.
         names: of all columns.
-        kind: what an error calls a column.
+        kind: name of a column in errors.
         path: which an error names.
         line: which an error names.
 

@@ -187,7 +187,7 @@ class Jsonl:
     """One JSON object a line, with these keys:
 
     - ``source`` and ``target``: the texts;
-    - ``source_language`` and ``target_language``: any codes; not needed where both are given or in
+    - ``source_language`` and ``target_language``: any codes; not needed if both are arguments or in
       the file's name;
     - ``score``: optional number.
 

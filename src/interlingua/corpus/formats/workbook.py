@@ -32,7 +32,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@")
 
 
 class SheetForm(NamedTuple):
-    """How a sheet that people fill in looks: wrapped texts below a frozen header with filters.
+    """Form of a sheet for people to fill in: wrapped texts, a frozen header with filters.
 
     Attributes:
         widths: of the columns, in characters.
@@ -152,7 +152,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
     sheet = workbook.create_sheet("pairs")
     rows = 0
     if form is not None:
-        # Only what precedes the rows in the file; the filter follows them.
+        # Only the part before the rows in the file; the filter follows them.
         sheet.freeze_panes = "A2"
         for number, width in enumerate(form.widths):
             sheet.column_dimensions[_letter(number)].width = width
@@ -168,7 +168,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
         for value in cells:
             cell = write_only_cell(sheet, _in_xlsx(value, path))
             if isinstance(value, str):
-                cell.data_type = "s"  # a text that begins with = is not a formula
+                cell.data_type = "s"  # a text that starts with = is not a formula
                 # Not even after someone has edited the cell.
                 cell.quotePrefix = value.startswith(FORMULA_SIGNS)
             if form is not None:

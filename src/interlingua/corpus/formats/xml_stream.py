@@ -143,7 +143,7 @@ def _strip_namespaces(element: Element) -> None:
 
 
 class _Reader:
-    """Parses the pieces of a file, each of which ends behind an entry."""
+    """A parser of the pieces of a file, each of which ends after an entry."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _Reader:
         self.encoding = ""
         self.line = 1
         self.start_line = 1
-        """Line of the file in which the parser began."""
+        """Line of the file in which the parser started."""
         self.parser = _new_parser()
         self.open: list[Element] = []
         self.prefixes: dict[str, str] = {}
@@ -211,7 +211,7 @@ class _Reader:
     def _end_of_broken(self, text: str, parent: Element) -> int:
         """Return where an entry that can't be read ends in its piece.
 
-        Behind an entry without an end the next one begins in the same piece, or the list ends.
+        Behind an entry without an end the next one starts in the same piece, or the list ends.
         """
         last = max(found.start() for found in self.begins.finditer(text))
         end = re.search(rf"</(?:[\w.-]+:)?{re.escape(parent.tag)}\s*>", text)
@@ -240,7 +240,7 @@ class _Reader:
             raise error.problem from None
 
     def _restart(self, outside: list[Element]) -> None:
-        """Begin a new parser inside the elements that are open."""
+        """Start a new parser inside the elements that are open."""
         self.parser = _new_parser()
         self.start_line = self.line
         self.open = []
@@ -344,7 +344,7 @@ def _pieces(file: BinaryIO, entries: tuple[str, ...], path: PathLike) -> Iterato
             is_first = False
         if decoder is not None:
             block = decoder.decode(block).encode("utf-8", "surrogatepass")
-        # The end of an entry may lie across two blocks.
+        # The end of an entry may extend over two blocks.
         searched = max(0, len(rest) - longest - 40)
         rest += block
         begin = 0

@@ -123,7 +123,7 @@ def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
     if len(found) < _LEAST_MISREAD:
         return []
     first, charset = found[0]
-    # The word itself is shown, which may be far behind the beginning of the text.
+    # The word itself is shown, which may be far behind the start of the text.
     words = f"{first.source} {first.target}".split()
     bad = next((word for word in words if misread_charset(word)), first.source)
     how = f"UTF-8 that was decoded as {charset}; decode the original as UTF-8"

@@ -81,7 +81,7 @@ class FileLook(NamedTuple):
     faults: tuple[Fault, ...] = ()
     next_command: str = ""
     error: str = ""
-    """Why it can't be read."""
+    """The reason for which it cannot be read."""
 
 
 @dataclass(frozen=True)

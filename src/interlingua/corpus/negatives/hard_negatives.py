@@ -2,7 +2,7 @@
 
 A negative is a sentence with one thing altered: a number, a name, a negation, a word put for its
 antonym, or the places of two words. It is made by rules, not by people or a model, and now and then
-it is ungrammatical or, where word order is free, still a translation. Differs from xsim++: other
+it is ungrammatical or, if word order is free, still a translation. Differs from xsim++: other
 rules, no WordNet, no tagger, so that any language will do; the numbers of the two are not
 comparable.
 """
@@ -96,7 +96,7 @@ class Alterer:
     """Alters single sentences, for who meets them one at a time, as training does.
 
     Args:
-        texts: sentences of the language from which names are taken; read only where ``kinds`` has
+        texts: sentences of the language from which names are taken; read only if ``kinds`` has
             ``entity``.
         language: theirs, any code.
         kinds: of alterations; those without rules for the language are left out.

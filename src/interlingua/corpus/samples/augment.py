@@ -91,7 +91,7 @@ def make_silver(
         embed: gives the vectors by which each sentence's neighbors are found, by cosine.
         score: labels the pairs.
         neighbors: looked at per sentence, the sentence itself not counted.
-        languages: of first and second sentences, where the files do not say.
+        languages: of first and second sentences, if the files do not say.
         exclude: further files of scored pairs, of which none may become a silver pair: the other
             splits. Those in the gold files themselves are always left out.
         models: notes on the models for the manifest.

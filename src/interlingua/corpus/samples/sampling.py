@@ -51,7 +51,7 @@ class Exposure(NamedTuple, Generic[Name]):
     draws: float
     """Sentence pairs drawn (expected)."""
     passes: float
-    """How often each of its sentence pairs is seen."""
+    """Number of times that each of its sentence pairs is seen."""
 
 
 def temperature_weights(
@@ -115,7 +115,7 @@ def exposure_table(
 def quotas(
     counts: Mapping[Name, int], total: int, temperature: float, *, held: Mapping[Name, int]
 ) -> dict[Name, int]:
-    """Return the number of ``total`` draws for each name; others cover what one cannot supply.
+    """Return the number of ``total`` draws for each name; others supply the draws that one lacks.
 
     Args:
         counts: the weights are computed from these.

@@ -151,8 +151,8 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
             f"found {len(drawn)} held-out pairs, but a calibration needs at least {_LEAST}; pass"
             " more pairs"
         )
-    # Both sides of one half go in; of the rest every other pair gives its source alone, the others
-    # their target alone.
+    # Both sides of one half go in; of the rest every other pair gives only its source, the others
+    # only their target.
     order = np.random.default_rng(seed).permutation(len(drawn))
     half = np.sort(order[: len(order) // 2])
     rest = order[len(order) // 2 :]
@@ -241,7 +241,7 @@ class Learned(NamedTuple):
         fit: the curve.
         known: the pairs that it was fitted to.
         alternatives: curves by resampling.
-        mixture: how the list is made of right and wrong pairs; None where that was not looked at.
+        mixture: how the list is made of right and wrong pairs; None if that was not looked at.
     """
 
     fit: Fit

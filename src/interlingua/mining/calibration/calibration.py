@@ -2,8 +2,8 @@
 
 A logistic and an isotonic curve are fitted to pairs with known answers and compared on pairs that
 the fit has not seen. A ``Calibration`` keeps the better one as log odds at some scores. The share
-of right pairs among others, the prior, is read from how their scores lie between those of known
-right and known wrong pairs. Where these overlap much, a small difference between the known pairs
+of right pairs among others, the prior, is estimated from their scores' position between known
+right and known wrong pairs. If these overlap much, a small difference between the known pairs
 and the others makes a large one in the share: ``share_interval``, ``precision_interval`` and
 ``doubted`` say so.
 
@@ -522,11 +522,11 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     middle = float(scores.mean())
     width = float(scores.std()) or 1.0
     x = np.stack([(scores - middle) / width, np.ones(len(scores))], axis=1)
-    # Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0: where the answers
+    # Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0: if the answers
     # are separable, the slope stays finite.
     count = int(right.sum())
     targets = np.where(right, (count + 1) / (count + 2), 1 / (len(right) - count + 2))
-    # It begins with the level line, which is the best one if scores say nothing.
+    # It starts with the level line, which is the best one if scores say nothing.
     weights = np.array([0.0, np.log(targets.mean() / (1 - targets.mean()))])
     for _ in range(100):
         guess = 1 / (1 + np.exp(-x @ weights))

@@ -1,6 +1,6 @@
 """Compare the kind of held-out texts with that of the texts that are mined or filtered.
 
-Scores are learned from held-out translations. Where these are much shorter or longer than the other
+Scores are learned from held-out translations. If these are much shorter or longer than the other
 texts, or in other scripts, their scores differ too, and the calibration is less accurate.
 """
 

@@ -22,7 +22,7 @@ from interlingua.storage.files import open_bytes, stem_and_suffix
 _ENTRIES = ("conceptEntry", "termEntry")
 _LANGUAGE_TAGS = ("langSec", "langSet")
 _REFUSED = ("deprecated", "superseded", "obsolete", "forbidden", "notrecommended")
-"""Beginnings of the states of terms that are not to be used, in lowercase without hyphens."""
+"""Starts of the states of terms that are not to be used, in lowercase without hyphens."""
 _HEAD_BYTES = 1 << 16
 
 

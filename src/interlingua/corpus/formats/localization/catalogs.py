@@ -53,7 +53,7 @@ class Catalog:
     """Two catalogs: ``en.json`` and ``de.json``, ``values/strings.xml`` and ``values-de/...``.
 
     They are named by one of them, or by both with a comma. English, or the folder without a
-    language, is the source unless languages are given.
+    language, is the source unless languages are specified.
     """
 
     def read(
@@ -99,7 +99,7 @@ class Catalog:
 
 
 def _is_one_object(head: bytes) -> bool:
-    """Return whether the beginning of a file is an object, which is not a line of JSON Lines."""
+    """Return whether the start of a file is an object, which is not a line of JSON Lines."""
     text = head.decode("utf-8-sig", "replace").strip()
     if not text.startswith("{"):
         return False
@@ -402,7 +402,7 @@ def _leaves(content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             if message is not None and path:
                 yield path, Entry(value[message], str(value.get("description", "")))
                 continue
-            # Keys of ARB that begin with @ hold notes and settings.
+            # Keys of ARB that start with @ hold notes and settings.
             inner = [(key, own) for key, own in value.items() if not key.startswith("@")]
             notes = {key[1:]: own for key, own in value.items() if key.startswith("@")}
             for key, own in reversed(inner):

@@ -63,7 +63,7 @@ class Subtitles:
 def grouped_cues(
     source: Sequence[Cue], target: Sequence[Cue]
 ) -> Iterator[tuple[list[Cue], list[Cue]]]:
-    """Yield the groups of linked cues in the order of time; a cue without a link is alone."""
+    """Yield the groups of linked cues in the order of time. A cue without a link is a group."""
     # A cue is (side, number); union-find joins linked cues, whatever the length of their chain.
     sides = (source, target)
     parents = {
@@ -93,7 +93,7 @@ def _links(source: Sequence[Cue], target: Sequence[Cue]) -> Iterator[tuple[int, 
     """Yield the numbers of cues that share enough time; both lists are sorted by their starts."""
     first = 0
     for number, cue in enumerate(source):
-        # Cues that ended before this one began are not looked at again.
+        # Cues that ended before this one started are not looked at again.
         while first < len(target) and target[first].end <= cue.start:
             first += 1
         for other in range(first, len(target)):

@@ -27,7 +27,7 @@ _TIMES_IN_TEXT = re.compile(r"<\d{1,4}(:\d\d)+[.,]\d{1,3}>")
 _WITHOUT_TEXT = re.compile(r"\ufeff?(WEBVTT|NOTE|STYLE|REGION)\b")
 _CUE_NUMBER = re.compile(r"\s*\d+\s*")
 _DASH = re.compile(r"^\s*[-\u2010-\u2015]\s*(?=\S)")
-"""Begins the line of a speaker."""
+"""The start of a speaker's line."""
 
 
 class Cue(NamedTuple):
@@ -44,7 +44,7 @@ class Cue(NamedTuple):
 
     @property
     def speeches(self) -> tuple[str, ...]:
-        """The text of each speaker on one line, if lines begin with dashes; else the whole text."""
+        """The text of each speaker on one line, if lines start with dashes; else the whole text."""
         found: list[str] = []
         for line in self.text.split("\n"):
             words = " ".join(_DASH.sub("", line).split())

@@ -125,7 +125,7 @@ class Xliff:
     ) -> Iterator[TextPair]:
         """Stream the translated segments; a unit that can't be read costs itself.
 
-        The languages are those of the file; a target language that it does not name is given, or in
+        The languages are those of the file; a target language that it lacks is an argument, or in
         the file's name. The caller's languages choose among the files in it, and the direction.
 
         Raises:
