@@ -214,7 +214,7 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
                     key = file.name[: len(file.name) - len(stem_and_suffix(file.name)[1])]
                 groups.setdefault(key, []).append(file)
             by_key.append(groups)
-        # Only if a key is unique on both sides; the next step may tell the others apart.
+        # Only if a key is unique on both sides; the next step may separate the others.
         for key in by_key[0].keys() & by_key[1].keys():
             own, other = by_key[0][key], by_key[1][key]
             if len(own) == len(other) == 1:
