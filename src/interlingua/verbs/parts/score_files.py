@@ -15,10 +15,12 @@ from interlingua.errors import ConfigError, InterlinguaError, count_of
 from interlingua.storage.files import PathLike, sha256_file, stem_and_suffix
 from interlingua.storage.journal import Journal
 from interlingua.storage.remote import keep_inputs
+from interlingua.verbs.parts.shared_options import as_path
 
 if TYPE_CHECKING:
     from interlingua.corpus.formats.localization.bitext_folders import Bitext, Bitexts
     from interlingua.encoder.protocol import Encode
+    from interlingua.mining.review import Judging
     from interlingua.mining.score import Stream
     from interlingua.mining.writer import PairRow
 
@@ -28,16 +30,42 @@ _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
     *("learn", "labels", "parallel", "rejected", "review", "review_rows"),
 )
-"""Options that do not change what is written, and those of one bitext."""
+"""Options that do not change what is written, those of one bitext, and the answers to its pairs."""
 _Options = Any
 """Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
 
 
+class JudgedFile(NamedTuple):
+    """The review sheet and the answers of a run, and the bitext whose pairs are looked up in them.
+
+    Attributes:
+        judging: of the run.
+        file: one of several bitexts; None = the only one.
+    """
+
+    judging: Judging
+    file: str | None = None
+
+
+def begin_judging(options: _Options, *, by_file: bool = False) -> Judging:
+    """Begin the review sheet of a run, and read the answers to its pairs.
+
+    Args:
+        options: of the run.
+        by_file: there are several bitexts.
+    """
+    from interlingua.mining.review import Judging
+
+    rows = None if options.review is None else options.review_rows
+    return Judging.of(rows, as_path(options.labels), by_file=by_file)
+
+
 class Job(NamedTuple):
-    """A bitext, the options to score it, and its name in reports."""
+    """A bitext, the options to score it, and how its pairs are judged."""
 
     bitext: Bitext
     options: _Options
+    judged: JudgedFile
 
 
 class SeveralScores:
@@ -64,7 +92,12 @@ class SeveralScores:
     ) -> None:
         _check_several(options)
         self.options = options
-        self.bitexts = bitexts
+        # An answered sheet may be in the folder, and is no bitext.
+        labels = as_path(options.labels)
+        found = [one for one in bitexts.found if labels is None or not _is_same(one.path, labels)]
+        self.bitexts = bitexts._replace(found=found)
+        self.judging = begin_judging(options, by_file=True)
+        self.answers = None if labels is None else sha256_file(labels)
         self.open_bitext = open_bitext
         self.open_model = functools.cache(open_model)
         self.lines = lines
@@ -78,7 +111,7 @@ class SeveralScores:
             return False
         return os.path.isdir(output) or not stem_and_suffix(os.fspath(output).rstrip("/"))[1]
 
-    def to_folder(self, write: Callable[[_Options, Stream, Encode, str], list[str]]) -> None:
+    def to_folder(self, write: Callable[[Job, Stream, Encode, str], list[str]]) -> None:
         """Write one output for each bitext; those that an earlier run finished are left as is."""
         folder = Path(os.fspath(self.options.output or ""))
         jobs = self._jobs(folder)
@@ -93,18 +126,19 @@ class SeveralScores:
         for job in jobs:
             output = Path(os.fspath(job.options.output or ""))
             name = os.path.relpath(output, folder)
-            if _is_done(done.get(name), job, output):
+            # A sheet is made from all pairs.
+            if self.options.review is None and self._is_done(done.get(name), job, output):
                 skipped += 1
                 continue
             with self._failures(job):
                 # The first pair is read before the model is loaded.
                 stream = self.open_bitext(job.options)
                 output.parent.mkdir(parents=True, exist_ok=True)
-                self._report(job, write(job.options, stream, *self.open_model()))
-                journal.add({"output": name, **_state(job, output)})
+                self._report(job, write(job, stream, *self.open_model()))
+                journal.add({"output": name, **self._state(job, output)})
         if skipped:
             self.lines.append(f"{count_of(skipped, 'files')} done before; {remedy} to begin anew")
-        self._report_all(len(jobs))
+        self._report_all(len(jobs), skipped)
 
     def rows(
         self,
@@ -112,11 +146,11 @@ class SeveralScores:
     ) -> Iterator[PairRow]:
         """Yield the kept pairs of all bitexts, with a column ``file``."""
         for bitext in self.bitexts.found:
-            job = Job(bitext, dataclasses.replace(self.options, bitext=bitext.path, output=None))
+            job = self._job(bitext, output=None)
             with self._failures(job):
                 stream = self.open_bitext(job.options)
                 lines: list[str] = []
-                with scored(job.options, stream, *self.open_model(), lines) as (_, rows):
+                with scored(job, stream, *self.open_model(), lines) as (_, rows):
                     for row in rows:
                         if not row.reasons:
                             yield _with_file(row, bitext.label)
@@ -133,12 +167,17 @@ class SeveralScores:
         outputs = []
         for bitext in self.bitexts.found:
             output = folder / _output_name(bitext, self.options.format)
-            made = dataclasses.replace(self.options, bitext=bitext.path, output=output)
-            jobs.append(Job(bitext, made))
-            if not is_same_xliff(bitext.path, made.input_format, output, made.format):
+            job = self._job(bitext, output)
+            jobs.append(job)
+            input_format = job.options.input_format
+            if not is_same_xliff(bitext.path, input_format, output, job.options.format):
                 outputs.append(output)
-        keep_inputs(outputs, [part for job in jobs for part in job.bitext.path.split(",")])
+        keep_inputs([*outputs, self.options.review], [part for job in jobs for part in job.bitext.path.split(",")])
         return jobs
+
+    def _job(self, bitext: Bitext, output: Path | None) -> Job:
+        options = dataclasses.replace(self.options, bitext=bitext.path, output=output)
+        return Job(bitext, options, JudgedFile(self.judging, bitext.label))
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings that determine the outputs, for the journal."""
@@ -164,8 +203,32 @@ class SeveralScores:
     def _report(self, job: Job, lines: list[str]) -> None:
         self.lines += [f"{job.bitext.label}: {line}" for line in lines]
 
-    def _report_all(self, count: int) -> None:
-        """Add the last lines of the report."""
+    def _state(self, job: Job, output: Path) -> dict[str, Any]:
+        """Return the digests of the files of a finished bitext."""
+        state = {"inputs": _digests(job), "digest": sha256_file(output)}
+        if self.answers is not None:
+            state["labels"] = self.answers
+        return state
+
+    def _is_done(self, part: Any, job: Job, output: Path) -> bool:
+        """Return whether an earlier run wrote an output from these inputs, and it is unchanged."""
+        if part is None or not output.is_file() or sha256_file(output) != part.get("digest"):
+            return False
+        if part.get("labels") != self.answers:
+            return False
+        # A file that was replaced by itself with scores is no input any more.
+        if _is_same(job.bitext.path, output):
+            return True
+        return bool(_digests(job) == part.get("inputs"))
+
+    def _report_all(self, count: int, skipped: int = 0) -> None:
+        """Write the review sheet, and add the last lines of the report."""
+        from interlingua.mining.review import write_review
+
+        files = [bitext.label for bitext in self.bitexts.found]
+        self.lines += self.judging.report(files, is_whole=not skipped and not self.failures)
+        if self.judging.sampler is not None:
+            self.lines += write_review(self.options.review, self.judging.sampler, None)
         if self.bitexts.others:
             others = count_of(self.bitexts.others, "files")
             self.lines.append(f"left out: {others} of other formats")
@@ -179,7 +242,7 @@ def is_same_xliff(
     """Return whether an XLIFF file is to be replaced by itself with scores."""
     from interlingua.corpus.formats.bitext import guess_format
 
-    if file is None or output is None or os.path.realpath(file) != os.path.realpath(output):
+    if file is None or output is None or not _is_same(file, output):
         return False
     return (input_format or guess_format(file)) == (format or guess_format(output)) == "xliff"
 
@@ -190,7 +253,7 @@ def _check_several(options: _Options) -> None:
     Raises:
         ConfigError: one of them is used.
     """
-    for name in ("learn", "labels", "parallel", "rejected", "review", "bad_lines"):
+    for name in ("learn", "parallel", "rejected", "bad_lines"):
         if getattr(options, name) is not None:
             option = name.replace("_", "-")
             raise ConfigError(
@@ -230,25 +293,14 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _state(job: Job, output: Path) -> dict[str, Any]:
-    """Return the digests of the files of a finished bitext."""
-    return {"inputs": _digests(job), "digest": sha256_file(output)}
-
-
 def _digests(job: Job) -> list[str]:
     path = job.bitext.path
     parts = [path] if os.path.exists(path) else path.split(",")
     return [sha256_file(part) for part in parts]
 
 
-def _is_done(part: Any, job: Job, output: Path) -> bool:
-    """Return whether an earlier run wrote an output from these inputs, and it is unchanged."""
-    if part is None or not output.is_file() or sha256_file(output) != part.get("digest"):
-        return False
-    # A file that was replaced by itself with scores is no input any more.
-    if os.path.realpath(job.bitext.path) == os.path.realpath(output):
-        return True
-    return bool(_digests(job) == part.get("inputs"))
+def _is_same(first: PathLike, second: PathLike) -> bool:
+    return os.path.realpath(first) == os.path.realpath(second)
 
 
 def write_all(several: SeveralScores, rows: Iterator[PairRow], stdout: TextIO | None) -> None:
@@ -258,7 +310,7 @@ def write_all(several: SeveralScores, rows: Iterator[PairRow], stdout: TextIO | 
 
     options = several.options
     inputs = [part for one in several.bitexts.found for part in one.path.split(",")]
-    keep_inputs([options.output], inputs)
+    keep_inputs([options.output, options.review], inputs)
     write_rows(
         rows,
         options.output,
