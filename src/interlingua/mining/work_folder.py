@@ -51,6 +51,7 @@ def at_work(
     format: Format = MINING,
     parts: Mapping[str, str] = PARTS,
     inputs: Iterable[PathLike] = (),
+    remedy: str = _REMEDY,
 ) -> Iterator[Workspace]:
     """Open a work folder and keep other runs out of it until the block ends.
 
@@ -66,6 +67,7 @@ def at_work(
         format: of the record.
         parts: see ``open_workspace``.
         inputs: files that must not change between a run and its resumption.
+        remedy: how to use another folder, in the imperative.
 
     Raises:
         ConfigError: another run is at work there, or the folder is not ours.
@@ -80,7 +82,7 @@ def at_work(
             format,
             settings=settings,
             may_change=(_OPTIONS,),
-            remedy=_REMEDY,
+            remedy=remedy,
             inputs=inputs,
             parts=parts,
             shard=shard,

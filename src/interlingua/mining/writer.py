@@ -229,6 +229,7 @@ def open_rows(
             table = _Table(write_cells, format, own_columns, digits, takes_extra=takes_extra)
             # Standard output is read while it is written.
             table.can_wait = path is not None
+            stack.callback(table.close)
             yield table.write
             table.finish()
             table.tell_lost(path)
@@ -306,6 +307,11 @@ class _Table:
             self.late.clear()
         elif not self.is_begun:
             self._write_header(())
+
+    def close(self) -> None:
+        """Remove the kept rows, which are left if writing was interrupted."""
+        if self.kept is not None:
+            self.kept.close()
 
     def tell_lost(self, path: PathLike | None) -> None:
         """Log the columns of the input that are not in the file."""

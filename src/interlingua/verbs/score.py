@@ -330,7 +330,7 @@ def _score_several(
     options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
 ) -> ScoredStream:
     """Score several bitexts; see ``parts.score_files``."""
-    from interlingua.verbs.parts.score_files import SeveralScores, write_all
+    from interlingua.verbs.parts.score_files import Job, SeveralScores, write_all
     from interlingua.verbs.parts.sources import open_model
 
     result = ScoredStream()
@@ -349,19 +349,25 @@ def _score_several(
         check_score(replace(options, bitext=(), output=None, format=None))
         several.to_folder(
             lambda job, stream, encode, model: write_scored(
-                job.options, stream, encode, model, stdout=None, progress=progress, judged=job.judged
+                job.options,
+                stream,
+                encode,
+                model,
+                stdout=None,
+                progress=progress,
+                judged=job.judged,
             )
         )
         return result
     check_score(replace(options, bitext=()))
-    rows = several.rows(
-        lambda job, stream, encode, model, lines: _scored(
-            job.options, stream, encode, model, progress, lines, judged=job.judged
-        )
-    )
+
+    def scored(job: Job, stream: Stream, encode: Encode, model: str, lines: list[str]) -> Any:
+        return _scored(job.options, stream, encode, model, progress, lines, judged=job.judged)
+
     if options.output is not None or stdout is not None:
-        write_all(several, rows, stdout)
+        write_all(several, scored, stdout)
         return result
+    rows = several.rows(scored)
     result.pairs = (
         ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
         for row in in_line_limit(rows, options.max_line)

@@ -155,10 +155,11 @@ def answer_rows(path, answers):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-TWICE = """<xliff version="1.2">{}</xliff>""".format(
+TWICE = '<xliff version="1.2">{}</xliff>'.format(
     "".join(
-        f'<file original="{name}" source-language="en" target-language="de"><body><trans-unit id="1">'
-        f"<source>en{n} en4</source><target>de{n} de4</target></trans-unit></body></file>"
+        f'<file original="{name}" source-language="en" target-language="de"><body>'
+        f'<trans-unit id="1"><source>en{n} en4</source><target>de{n} de4</target></trans-unit>'
+        "</body></file>"
         for n, name in enumerate(("a.html", "b.html"))
     )
 )
@@ -223,4 +224,48 @@ def test_other_answers_and_a_sheet_score_finished_files_again(folder, tmp_path):
     assert not any("done before" in line for line in found.lines)
     found = score(folder, output=out, labels=labels, review=tmp_path / "r.csv")
     assert any(line.startswith("review: 4 of 4") for line in found.lines)
-    assert any("4 files done before" in line for line in score(folder, output=out, labels=labels).lines)
+    assert any(
+        "4 files done before" in line for line in score(folder, output=out, labels=labels).lines
+    )
+
+
+SEEN = []
+
+
+def noted_embed(texts):
+    """An encoder that notes its texts, and is interrupted at some of them."""
+    SEEN.extend(texts)
+    if "stop" in SEEN and "en3 en4" in SEEN:
+        raise KeyboardInterrupt
+    return embed(texts)
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".jsonl", ".tmx", ".xlsx"])
+def test_one_output_for_all_resumes_with_the_finished_files(folder, tmp_path, suffix):
+    whole, output = tmp_path / f"whole{suffix}", tmp_path / f"all{suffix}"
+    score(folder, output=whole)
+    SEEN[:] = ["stop"]
+    with pytest.raises(KeyboardInterrupt):
+        interlingua.score(noted_embed, folder, output=output, cosine=True)
+    assert not output.exists()
+    parts = tmp_path / f"all{suffix}.parts"
+    assert len(list(parts.glob("rows/*.jsonl"))) == 1
+    with pytest.raises(ConfigError, match=r"threshold.*\.parts"):
+        interlingua.score(noted_embed, folder, output=output, cosine=True, threshold=0.1)
+    SEEN.clear()
+    found = interlingua.score(noted_embed, folder, output=output, cosine=True)
+    assert "1 file done before" in found.lines
+    assert SEEN[:2] == ["en3 en4", "de3 de4"]
+    if suffix == ".tsv":
+        assert output.read_text() == whole.read_text()
+    else:
+        assert list(map(tuple, read_pairs(output))) == list(map(tuple, read_pairs(whole)))
+    assert not parts.exists()
+
+
+def test_pairs_before_the_fault_of_a_file_are_not_in_one_output_for_all(folder, tmp_path):
+    unit = XLIFF[XLIFF.index("<trans-unit") : XLIFF.index("</body>")]
+    (folder / "de/cut.xliff").write_text(XLIFF[: XLIFF.index("<trans-unit")] + 9 * unit + "<")
+    found = score(folder, output=tmp_path / "all.tsv", window=2)
+    assert len(found.failures) == 2
+    assert "cut" not in (tmp_path / "all.tsv").read_text()

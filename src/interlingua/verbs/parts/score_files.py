@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import hashlib
+import inspect
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from interlingua.config.options import listed
 from interlingua.errors import ConfigError, InterlinguaError, count_of
-from interlingua.storage.files import PathLike, sha256_file, stem_and_suffix
+from interlingua.storage.files import (
+    PathLike,
+    atomic_write,
+    is_special,
+    sha256_file,
+    stem_and_suffix,
+)
 from interlingua.storage.journal import Journal
+from interlingua.storage.json_text import parse_json
 from interlingua.storage.remote import keep_inputs
 from interlingua.verbs.parts.shared_options import as_path
 
@@ -25,6 +35,9 @@ if TYPE_CHECKING:
     from interlingua.mining.writer import PairRow
 
 _JOURNAL = "score.journal"
+_ROWS = "rows"
+_PARTS = {_ROWS: r"score\.journal|[0-9a-f]{32}\.jsonl"}
+"""Kept pairs of finished bitexts, in the folder beside one output for all."""
 _FILE = "file"
 _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
@@ -33,6 +46,8 @@ _NOT_SETTINGS = (
 """Options that do not change what is written, those of one bitext, and the answers to its pairs."""
 _Options = Any
 """Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
+_Scored = Callable[..., contextlib.AbstractContextManager[tuple[Any, Iterator["PairRow"]]]]
+"""Opens the scored pairs of a bitext: its filter, and all rows."""
 
 
 class JudgedFile(NamedTuple):
@@ -140,22 +155,57 @@ class SeveralScores:
             self.lines.append(f"{count_of(skipped, 'files')} done before; {remedy} to begin anew")
         self._report_all(len(jobs), skipped)
 
-    def rows(
-        self,
-        scored: Callable[..., contextlib.AbstractContextManager[tuple[Any, Iterator[PairRow]]]],
-    ) -> Iterator[PairRow]:
+    def rows(self, scored: _Scored) -> Iterator[PairRow]:
         """Yield the kept pairs of all bitexts, with a column ``file``."""
-        for bitext in self.bitexts.found:
-            job = self._job(bitext, output=None)
+        for job in self._one_output():
             with self._failures(job):
-                stream = self.open_bitext(job.options)
-                lines: list[str] = []
-                with scored(job, stream, *self.open_model(), lines) as (_, rows):
-                    for row in rows:
-                        if not row.reasons:
-                            yield _with_file(row, bitext.label)
-                self._report(job, lines)
+                yield from self._rows_of(job, scored)
         self._report_all(len(self.bitexts.found))
+
+    def resumed_rows(self, scored: _Scored, folder: Path) -> Iterator[PairRow]:
+        """Yield the same, and keep those of each finished bitext in a folder.
+
+        Args:
+            scored: opens the scored pairs of a bitext.
+            folder: pairs of an earlier run with equal inputs are not scored again.
+        """
+        folder.mkdir(exist_ok=True)
+        journal = Journal(folder / _JOURNAL)
+        parts = journal.resume(self._settings(), remedy=f"remove {folder.parent}")
+        done = {part["output"]: part for part in parts if isinstance(part, dict)}
+        skipped = 0
+        for job in self._one_output():
+            name = job.bitext.label
+            part = folder / f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}.jsonl"
+            with self._failures(job):
+                # A sheet is made from all pairs.
+                if self.options.review is None and self._is_done(done.get(name), job, part):
+                    skipped += 1
+                else:
+                    # Pairs of a bitext that turns out to be damaged do not get into the output.
+                    with atomic_write(part) as file:
+                        file.writelines(map(_row_line, self._rows_of(job, scored)))
+                    journal.add({"output": name, **self._state(job, part)})
+                with open(part, encoding="utf-8", newline="\n") as lines:
+                    yield from map(_row_of_line, lines)
+        if skipped:
+            self.lines.append(f"{count_of(skipped, 'files')} done before")
+        self._report_all(len(self.bitexts.found), skipped)
+
+    def _one_output(self) -> Iterator[Job]:
+        """Yield the bitexts to score to one output for all."""
+        for bitext in self.bitexts.found:
+            yield self._job(bitext, output=None)
+
+    def _rows_of(self, job: Job, scored: _Scored) -> Iterator[PairRow]:
+        """Yield the kept pairs of a bitext; its report is complete at the end."""
+        stream = self.open_bitext(job.options)
+        lines: list[str] = []
+        with scored(job, stream, *self.open_model(), lines) as (_, rows):
+            for row in rows:
+                if not row.reasons:
+                    yield _with_file(row, job.bitext.label)
+        self._report(job, lines)
 
     def _jobs(self, folder: Path) -> list[Job]:
         """Return the bitexts to score, with their outputs.
@@ -172,7 +222,8 @@ class SeveralScores:
             input_format = job.options.input_format
             if not is_same_xliff(bitext.path, input_format, output, job.options.format):
                 outputs.append(output)
-        keep_inputs([*outputs, self.options.review], [part for job in jobs for part in job.bitext.path.split(",")])
+        inputs = [part for job in jobs for part in job.bitext.path.split(",")]
+        keep_inputs([*outputs, self.options.review], inputs)
         return jobs
 
     def _job(self, bitext: Bitext, output: Path | None) -> Job:
@@ -287,9 +338,28 @@ def _with_file(row: PairRow, label: str) -> PairRow:
     return row._replace(pair=pair, columns={**row.columns, _FILE: label}, extra=extra)
 
 
+def _row_line(row: PairRow) -> str:
+    """Return a kept row as a line of JSON; ``_row_of_line`` reads it."""
+    from interlingua.corpus.formats.bitext import pair_fields
+
+    values = [list(row.pair), dict(pair_fields(row.pair)), dict(row.columns), row.extra]
+    return json.dumps(values) + "\n"
+
+
+def _row_of_line(line: str) -> PairRow:
+    from interlingua.corpus.formats.bitext import PairWithFields, TextPair
+    from interlingua.mining.writer import PairRow
+
+    pair, fields, columns, extra = parse_json(line)
+    return PairRow(PairWithFields.of(TextPair(*pair), fields), columns, [], extra=tuple(extra))
+
+
 def _plain(value: Any) -> Any:
+    """Return an option as JSON has it; a function is its name, which is the same in each run."""
     if value is None or isinstance(value, str | int | float):
         return value
+    if inspect.isroutine(value):
+        return f"{value.__module__}:{value.__qualname__}"
     return str(value)
 
 
@@ -303,18 +373,35 @@ def _is_same(first: PathLike, second: PathLike) -> bool:
     return os.path.realpath(first) == os.path.realpath(second)
 
 
-def write_all(several: SeveralScores, rows: Iterator[PairRow], stdout: TextIO | None) -> None:
-    """Write the pairs of all bitexts to one output."""
+def write_all(several: SeveralScores, scored: _Scored, stdout: TextIO | None) -> None:
+    """Write the pairs of all bitexts to one output.
+
+    A run that was interrupted resumes from the folder ``OUTPUT.parts``, which is removed when the
+    output is complete.
+
+    Args:
+        several: the bitexts.
+        scored: opens the scored pairs of a bitext.
+        stdout: standard output.
+    """
     from interlingua.mining.filter import output_format
+    from interlingua.mining.work_folder import at_work
     from interlingua.mining.writer import write_rows
 
     options = several.options
     inputs = [part for one in several.bitexts.found for part in one.path.split(",")]
     keep_inputs([options.output, options.review], inputs)
-    write_rows(
-        rows,
-        options.output,
+    write = functools.partial(
+        write_rows,
         format=output_format(options.output, options.format),
         columns=listed(options.columns),
         stdout=stdout,
     )
+    if options.output is None or is_special(options.output):
+        write(several.rows(scored), options.output)
+        return
+    folder = Path(f"{os.fspath(options.output)}.parts")
+    with at_work(
+        folder, keep=False, options=options, parts=_PARTS, remedy=f"remove {folder}"
+    ) as work:
+        write(several.resumed_rows(scored, work.path / _ROWS), options.output)
