@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
 import interlingua
+from interlingua.config.languages import written_tag
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.corpus.formats.localization.bitext_folders import several_bitexts
 from interlingua.errors import ConfigError, DataError
@@ -269,3 +272,23 @@ def test_pairs_before_the_fault_of_a_file_are_not_in_one_output_for_all(folder, 
     found = score(folder, output=tmp_path / "all.tsv", window=2)
     assert len(found.failures) == 2
     assert "cut" not in (tmp_path / "all.tsv").read_text()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".xlsx", ".tmx"])
+def test_one_output_for_all_has_one_style_of_language_codes(folder, tmp_path, suffix):
+    for code in ("de-rCH", "pt-rBR"):
+        path = folder / "res" / f"values-{code}/strings.xml"
+        path.parent.mkdir()
+        path.write_text(ANDROID.format(code[:2] + "9"))
+    output = tmp_path / f"all{suffix}"
+    score(folder / "res", output=output, drop="none")
+    pairs = list(read_pairs(output))
+    found = sorted(written_tag(pair.target_language) for pair in pairs)
+    assert found == ["de", "de-CH", "fr", "pt-BR"]
+    assert sorted(pair.target[:3] for pair in pairs) == ["de1", "de9", "fr1", "pt9"]
+    if suffix == ".csv":
+        rows = list(csv.DictReader(output.read_text(encoding="utf-8-sig").splitlines()))
+        assert sorted(row["target_language"] for row in rows) == found
+        assert {row["source_language"] for row in rows} == {"en"}
+    streamed = score(folder / "res", drop="none").to_pandas()
+    assert len(streamed) == 4

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from interlingua.config.languages import LanguageCode, region_of
 from interlingua.config.options import listed
 from interlingua.errors import ConfigError, InterlinguaError, count_of
 from interlingua.storage.files import (
@@ -335,14 +336,19 @@ def _with_file(row: PairRow, label: str) -> PairRow:
     fields = {_FILE: label, **pair_fields(row.pair)}
     pair = PairWithFields.of(TextPair(*row.pair), fields)
     extra = (_FILE, *(name for name in row.extra if name != _FILE))
-    return row._replace(pair=pair, columns={**row.columns, _FILE: label}, extra=extra)
+    columns = {**row.columns, _FILE: label}
+    return row._replace(pair=pair, columns=columns, extra=extra, has_tags=True)
 
 
 def _row_line(row: PairRow) -> str:
     """Return a kept row as a line of JSON; ``_row_of_line`` reads it."""
     from interlingua.corpus.formats.bitext import pair_fields
 
-    values = [list(row.pair), dict(pair_fields(row.pair)), dict(row.columns), row.extra]
+    codes = [(str(code), region_of(code)) for code in row.pair[2:4]]
+    values = [
+        *(row.pair.source, row.pair.target, codes, row.pair.score),
+        *(dict(pair_fields(row.pair)), dict(row.columns), row.extra),
+    ]
     return json.dumps(values) + "\n"
 
 
@@ -350,8 +356,10 @@ def _row_of_line(line: str) -> PairRow:
     from interlingua.corpus.formats.bitext import PairWithFields, TextPair
     from interlingua.mining.writer import PairRow
 
-    pair, fields, columns, extra = parse_json(line)
-    return PairRow(PairWithFields.of(TextPair(*pair), fields), columns, [], extra=tuple(extra))
+    source, target, codes, score, fields, columns, extra = parse_json(line)
+    pair = TextPair(source, target, *(LanguageCode(*code) for code in codes), score)
+    row = PairRow(PairWithFields.of(pair, fields), columns, [], extra=tuple(extra))
+    return row._replace(has_tags=True)
 
 
 def _plain(value: Any) -> Any:
