@@ -6,7 +6,8 @@ rate is that of a list of usual ones, or the slope between anchors, which most a
 The offset at a cue is the median of the anchors around it. Times are not used around cues of which
 most anchors disagree.
 
-The distance of two blocks of cues is the part of the longer one that they do not share.
+The distance of two blocks of cues is the part of the longer one that they do not share, but for a
+small difference.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ _AROUND = 7
 """Anchors before and after a cue that determine its offset."""
 _SLOPES = 2000
 """Pairs of anchors of which the slope is the median."""
+_SLACK = 0.2
+"""Seconds that two spans may differ by at no distance. Without it, a block of two cues on both sides
+would be nearer than the cues one by one: the same difference is a smaller part of it."""
 _SHORTEST = 1e-3
 
 
@@ -150,7 +154,10 @@ def span_distances(
     start = np.maximum(spans[..., 0], others[..., 0])
     end = np.minimum(spans[..., 1], others[..., 1])
     longer = np.maximum(spans[..., 1] - spans[..., 0], others[..., 1] - others[..., 0])
-    return np.asarray(1 - np.clip((end - start) / np.maximum(longer, _SHORTEST), 0, 1))
+    shared = np.where(end > start, end - start + _SLACK, 0)
+    # A missing time stays missing.
+    shared = np.where(np.isnan(longer), np.nan, shared)
+    return np.asarray(1 - np.clip(shared / np.maximum(longer, _SHORTEST), 0, 1))
 
 
 def _block_spans(spans: CueSpans, size: int, places: slice) -> CueSpans:
