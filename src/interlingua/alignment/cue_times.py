@@ -37,8 +37,8 @@ _AROUND = 7
 _SLOPES = 2000
 """Pairs of anchors of which the slope is the median."""
 _SLACK = 0.2
-"""Seconds that two spans may differ by at no distance. Without it, a block of two cues on both sides
-would be nearer than the cues one by one: the same difference is a smaller part of it."""
+"""Seconds that two spans may differ by at no distance. Without it, a block of two cues on both
+sides would be nearer than the cues one by one: the same difference is a smaller part of it."""
 _SHORTEST = 1e-3
 
 
