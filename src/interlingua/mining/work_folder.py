@@ -112,7 +112,7 @@ def at_work(
         raise
     # The folder itself can go only now: the lock file in it goes when the block of the lock ends.
     if not keep and not _remove_folder(folder):
-        log.warning("%s is kept: it holds files that this command did not make", folder)
+        log.warning("%s is kept, because it contains files that this command did not make", folder)
 
 
 def _remove_folder(folder: Path) -> bool:

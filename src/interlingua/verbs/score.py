@@ -117,59 +117,72 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
-        ".tsv, .csv, .xlsx, .tmx, .xliff, .po ..., the prefix of Moses files or a.de,a.en; a"
-        " folder or 'lang/*.po'; - is standard input.",
+        "Bitext: .tsv, .csv, .xlsx, .tmx, .xliff, .po and others; a.de,a.en or the prefix of"
+        " Moses files; a folder or 'lang/*.po'; - is standard input.",
         reads="pairs",
     )
     output: PathLike | None = output_option(
-        "File; its name decides the format; of several bitexts also a folder; standard output by"
-        " default."
+        "Output file; its name sets the format; for several bitexts also a folder; by default"
+        " standard output."
     )
     format: str | None = option(
-        None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT
+        None,
+        "Format of the output: tsv, jsonl or csv; for a file any format of bitext.",
+        group=OUTPUT,
     )
     input_format: str | None = option(
-        None, "By the name by default, tsv from standard input.", group=INPUT
+        None,
+        "Format of the input; by default that of the file's name, and tsv for standard input.",
+        group=INPUT,
     )
     source_language: str | None = option(
-        None, "Any code; by the file's name or content by default.", group=INPUT
+        None,
+        "Language of the source, in any code; by default that of the file's name or content.",
+        group=INPUT,
     )
     source_column: str | None = option(
         None,
-        "Column of the sources in .tsv, .csv, .xlsx, .parquet or key in .jsonl: a name, or a number"
-        " from 1.",
+        "Column of the sources in .tsv, .csv, .xlsx, .parquet, by name or by number from 1, or"
+        " key in .jsonl.",
         group=INPUT,
     )
     target_column: str | None = option(
-        None, "Column of the targets; both are named or neither.", group=INPUT
+        None, "Column of the targets; give both columns or neither.", group=INPUT
     )
     # How a pair is scored.
     k: defaults.NeighborCount = option(
-        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
+        defaults.K, "Number of neighbors of a sentence that the margin averages over.", group=SEARCH
     )
-    margin: str = option(defaults.DEFAULT_MARGIN, "ratio or distance.", group=SEARCH)
+    margin: str = option(
+        defaults.DEFAULT_MARGIN, "Formula of the score: ratio or distance.", group=SEARCH
+    )
     window: defaults.WindowSize = option(
         defaults.WINDOW,
-        "Pairs of the stream among which neighbors are searched.",
+        "Number of consecutive pairs in which neighbors are searched.",
         group=SEARCH,
         unit="pairs",
     )
     cosine: bool = option(
-        False, "Plain cosine in place of a margin; needs no window.", group=SEARCH
+        False, "Score by the plain cosine in place of a margin; needs no window.", group=SEARCH
     )
     # Which pairs are kept, besides ``PairCut``.
     calibration: PathLike | None = option(
         None,
-        "From --learn: gives each pair its probability.",
+        "Calibration from --learn, for the probability of each pair.",
         group=FILTERING,
         kind=Path,
         reads="file",
     )
     probability: Annotated[float, Above(0, below=1)] | None = option(
-        None, "Keep pairs that are translations with at least this one, 0 to 1.", group=FILTERING
+        None,
+        "Keep pairs with at least this probability of being translations, 0 to 1.",
+        group=FILTERING,
     )
     prior: Annotated[float, Above(0, below=1)] | None = option(
-        None, "Share of translations; estimated from the first window by default.", group=FILTERING
+        None,
+        "Share of translations among the pairs, 0 to 1; by default estimated from the first"
+        " window.",
+        group=FILTERING,
     )
     checks: Names = option(
         "",
@@ -179,61 +192,63 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
     )
     drop: Names | Mapping[str, float | None] = option(
         defaults.DROPPED_OF_PAIR,
-        "Checks that reject pairs, with their limits or without: length=2,script; or none.",
+        "Checks that reject pairs, optionally with a limit: length=2,script; or none.",
         group=FILTERING,
     )
     # Further outputs.
     columns: Names | None = option(
         None,
-        "Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine,"
-        " reasons, checks.",
+        "Columns of .tsv, .csv and .xlsx, separated by commas: score, source, target,"
+        " source_language, probability, cosine, reasons, names of checks.",
         group=OUTPUT,
     )
     rejected: PathLike | None = option(
         None,
-        "File for all other pairs with the reasons, .tsv, .jsonl, .csv or .xlsx.",
+        "File for the rejected pairs with the reasons: .tsv, .jsonl, .csv or .xlsx.",
         group=OUTPUT,
         kind=Path,
     )
     review: PathLike | None = option(
         None,
-        "Sheet of pairs to judge, the worst first: .xlsx, .csv or .tsv; answered, it is for"
-        " --labels.",
+        "Sheet of pairs to judge, the worst first: .xlsx, .csv or .tsv. After it is answered,"
+        " --labels reads it.",
         group=OUTPUT,
         kind=Path,
     )
     review_rows: Annotated[int, AtLeast(3)] = option(
-        300, "Pairs in the sheet of --review at most.", group=OUTPUT, unit="pairs"
+        300, "Maximum number of pairs in the sheet of --review.", group=OUTPUT, unit="pairs"
     )
     bad_lines: PathLike | None = option(
         None,
-        "Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.",
+        "File for the lines that --on-error skip leaves out; by default OUTPUT.bad-lines.tsv.",
         group=OUTPUT,
         kind=Path,
     )
     work: PathLike | None = option(
         None,
-        "Folder that keeps the vectors, so that --learn and a run after it embed each text once.",
+        "Folder that keeps the vectors, so that a run after --learn embeds no text again.",
         kind=Path,
     )
     # Judged pairs decide, or a calibration is learned from them in place of pairs.
     learn: PathLike | None = option(
         None,
-        "Write no pairs but this calibration file, from --labels or --parallel.",
+        "Calibration file to learn from --labels or --parallel; no pairs are written.",
         group=OUTPUT,
         kind=Path,
     )
     labels: PathLike | None = option(
         None,
-        "Judged pairs of the bitext, the answered sheet of --review or 1 or 0 TAB source TAB"
-        " target: good ones are kept, bad ones rejected; with --learn, they are learned from.",
+        "Judged pairs of the bitext: the answered sheet of --review, or 1 or 0 TAB source TAB"
+        " target. Good pairs are kept and bad ones rejected; with --learn, the calibration is"
+        " learned from them.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     parallel: PathLike | None = option(
         None,
-        "With --learn: held-out translations, any format of bitext; mixed in.",
+        "With --learn: held-out translations in any format of bitext, which are mixed into the"
+        " pairs.",
         group=INPUT,
         reads="bitext",
     )
@@ -254,7 +269,7 @@ def run_score(
     progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> ScoredStream:
-    """Score or filter the pairs of a bitext of any length, in its order.
+    """Score the pairs of a bitext of any length, and filter them.
 
     The bitext is a file, any iterable of a source and a target each, or a table in memory of which
     two columns hold them.
@@ -330,7 +345,7 @@ def _score_several(
     options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
 ) -> ScoredStream:
     """Score several bitexts; see ``parts.score_files``."""
-    from interlingua.verbs.parts.score_files import Job, SeveralScores, write_all
+    from interlingua.verbs.parts.score_files import ScoreJob, SeveralScores, write_all
     from interlingua.verbs.parts.sources import open_model
 
     result = ScoredStream()
@@ -361,7 +376,7 @@ def _score_several(
         return result
     check_score(replace(options, bitext=()))
 
-    def scored(job: Job, stream: Stream, encode: Encode, model: str, lines: list[str]) -> Any:
+    def scored(job: ScoreJob, stream: Stream, encode: Encode, model: str, lines: list[str]) -> Any:
         return _scored(job.options, stream, encode, model, progress, lines, judged=job.judged)
 
     if options.output is not None or stdout is not None:
@@ -419,7 +434,10 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     # Pairs and tables in memory are checked where they are opened.
     has_columns = options.source_column is not None
     if file is not None and has_columns != (options.target_column is not None):
-        raise ConfigError("--source-column and --target-column are named both or neither")
+        raise ConfigError(
+            "--source-column and --target-column require each other; add the missing one, or"
+            " remove both"
+        )
     columns = listed(options.columns)
     check_columns(columns, SCORE_COLUMNS, checks)
     output_format(options.output, options.format)
@@ -432,10 +450,12 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     if options.review is not None:
         check_review(options.review)
     if options.review is not None and options.learn is not None:
-        raise ConfigError("--learn writes no pairs, so there is no --review; leave out one of them")
+        raise ConfigError(
+            "--learn and --review cannot be combined, because --learn writes no pairs; remove one"
+        )
     if options.calibration is None and needed:
         raise ConfigError(
-            f"{needed[0]} needs --calibration; make one with interlingua score --learn"
+            f"{needed[0]} requires --calibration; create one with `interlingua score --learn`"
         )
     # An output must not replace a file that is still to be read.
     outputs = [options.output, options.rejected, options.review, _bad_lines(options).path]
@@ -444,7 +464,8 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     keep_inputs(outputs, (file, options.calibration, options.labels))
     if config.margin == "absolute" and "hub" in checks.columns:
         raise ConfigError(
-            "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
+            "the check hub and --cosine cannot be combined, because cosines use no neighbors;"
+            " remove one"
         )
     return config, checks
 
@@ -510,7 +531,7 @@ def _open_in_memory(options: ScoreOptions) -> Stream:
             target = target or codes[1]
     elif options.source_column or options.target_column:
         raise ConfigError(
-            "source_column and target_column are for files and tables, got pairs; drop them"
+            "source_column and target_column require a file or a table, found pairs; remove them"
         )
     return pair_stream(pairs, source, target)
 
@@ -562,8 +583,8 @@ def write_scored(
             if options.output is not None:
                 raise
             raise InterlinguaError(
-                f"stopped after {count_of(kept.read, 'pairs')}; the lines so far are whole, begin"
-                " again for the rest"
+                f"stopped after {count_of(kept.read, 'pairs')}; the lines written so far are"
+                " complete; run the command again to score all pairs"
             ) from None
     return lines
 

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-import inspect
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -26,7 +25,8 @@ from interlingua.storage.files import (
 from interlingua.storage.journal import Journal
 from interlingua.storage.json_text import parse_json
 from interlingua.storage.remote import keep_inputs
-from interlingua.verbs.parts.shared_options import as_path
+from interlingua.verbs.parts.output_folder import OutputFolder, OutputJob
+from interlingua.verbs.parts.shared_options import as_path, is_output_folder
 
 if TYPE_CHECKING:
     from interlingua.corpus.formats.localization.bitext_folders import Bitext, Bitexts
@@ -44,7 +44,7 @@ _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
     *("learn", "labels", "parallel", "rejected", "review", "review_rows"),
 )
-"""Options that do not change what is written, those of one bitext, and the answers to its pairs."""
+"""Options that do not change the output, those of one bitext, and the answers to its pairs."""
 _Options = Any
 """Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
 _Scored = Callable[..., contextlib.AbstractContextManager[tuple[Any, Iterator["PairRow"]]]]
@@ -76,10 +76,9 @@ def begin_judging(options: _Options, *, by_file: bool = False) -> Judging:
     return Judging.of(rows, as_path(options.labels), by_file=by_file)
 
 
-class Job(NamedTuple):
-    """A bitext, the options to score it, and how its pairs are judged."""
+class ScoreJob(NamedTuple):
+    """The options to score one of several bitexts, and how its pairs are judged."""
 
-    bitext: Bitext
     options: _Options
     judged: JudgedFile
 
@@ -113,53 +112,44 @@ class SeveralScores:
         found = [one for one in bitexts.found if labels is None or not _is_same(one.path, labels)]
         self.bitexts = bitexts._replace(found=found)
         self.judging = begin_judging(options, by_file=True)
-        self.answers = None if labels is None else sha256_file(labels)
         self.open_bitext = open_bitext
         self.open_model = functools.cache(open_model)
         self.lines = lines
-        self.failures = failures
+        self.outputs = OutputFolder(
+            options,
+            journal=_JOURNAL,
+            ignored=_NOT_SETTINGS,
+            word="scored",
+            lines=lines,
+            failures=failures,
+            # Other answers make other outputs, and a sheet is made from all pairs.
+            facts={} if labels is None else {"labels": sha256_file(labels)},
+            is_anew=options.review is not None,
+        )
 
     @property
     def is_folder(self) -> bool:
         """True if the output is a folder: it exists as one, or its name has no suffix."""
-        output = self.options.output
-        if output is None:
-            return False
-        return os.path.isdir(output) or not stem_and_suffix(os.fspath(output).rstrip("/"))[1]
+        return self.options.output is not None and is_output_folder(self.options.output)
 
-    def to_folder(self, write: Callable[[Job, Stream, Encode, str], list[str]]) -> None:
+    def to_folder(self, write: Callable[[ScoreJob, Stream, Encode, str], list[str]]) -> None:
         """Write one output for each bitext; those that an earlier run finished are left as is."""
         folder = Path(os.fspath(self.options.output or ""))
         jobs = self._jobs(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        # A line of the journal is added when the output is whole on the disk.
-        journal = Journal(folder / _JOURNAL)
-        remedy = f"name another --output, or remove {journal.path}"
-        parts = journal.resume(self._settings(), remedy=remedy)
-        done = {part["output"]: part for part in parts if isinstance(part, dict)}
-        # Equal inputs and an unchanged output: the bitext is not scored again.
-        skipped = 0
-        for job in jobs:
-            output = Path(os.fspath(job.options.output or ""))
-            name = os.path.relpath(output, folder)
-            # A sheet is made from all pairs.
-            if self.options.review is None and self._is_done(done.get(name), job, output):
-                skipped += 1
-                continue
-            with self._failures(job):
-                # The first pair is read before the model is loaded.
-                stream = self.open_bitext(job.options)
-                output.parent.mkdir(parents=True, exist_ok=True)
-                self._report(job, write(job, stream, *self.open_model()))
-                journal.add({"output": name, **self._state(job, output)})
-        if skipped:
-            self.lines.append(f"{count_of(skipped, 'files')} done before; {remedy} to begin anew")
+
+        def write_one(one: _Options) -> list[str]:
+            # The first pair is read before the model is loaded.
+            stream = self.open_bitext(one)
+            Path(os.fspath(one.output)).parent.mkdir(parents=True, exist_ok=True)
+            return write(self._scored_as(one), stream, *self.open_model())
+
+        skipped = self.outputs.run(jobs, write_one)
         self._report_all(len(jobs), skipped)
 
     def rows(self, scored: _Scored) -> Iterator[PairRow]:
         """Yield the kept pairs of all bitexts, with a column ``file``."""
         for job in self._one_output():
-            with self._failures(job):
+            with self.outputs.noting_failure():
                 yield from self._rows_of(job, scored)
         self._report_all(len(self.bitexts.found))
 
@@ -172,43 +162,48 @@ class SeveralScores:
         """
         folder.mkdir(exist_ok=True)
         journal = Journal(folder / _JOURNAL)
-        parts = journal.resume(self._settings(), remedy=f"remove {folder.parent}")
+        parts = journal.resume(self.outputs.settings(), remedy=f"remove {folder.parent}")
         done = {part["output"]: part for part in parts if isinstance(part, dict)}
         skipped = 0
         for job in self._one_output():
-            name = job.bitext.label
+            name = job.label
             part = folder / f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}.jsonl"
-            with self._failures(job):
-                # A sheet is made from all pairs.
-                if self.options.review is None and self._is_done(done.get(name), job, part):
+            with self.outputs.noting_failure():
+                if self.outputs.is_done(done.get(name), job, part):
                     skipped += 1
                 else:
                     # Pairs of a bitext that turns out to be damaged do not get into the output.
                     with atomic_write(part) as file:
                         file.writelines(map(_row_line, self._rows_of(job, scored)))
-                    journal.add({"output": name, **self._state(job, part)})
+                    journal.add({"output": name, **self.outputs.state(job, part)})
                 with open(part, encoding="utf-8", newline="\n") as lines:
                     yield from map(_row_of_line, lines)
         if skipped:
-            self.lines.append(f"{count_of(skipped, 'files')} done before")
+            self.lines.append(f"{count_of(skipped, 'files')} finished by an earlier run")
         self._report_all(len(self.bitexts.found), skipped)
 
-    def _one_output(self) -> Iterator[Job]:
+    def _one_output(self) -> Iterator[OutputJob]:
         """Yield the bitexts to score to one output for all."""
         for bitext in self.bitexts.found:
-            yield self._job(bitext, output=None)
+            one = dataclasses.replace(self.options, bitext=bitext.path, output=None)
+            yield OutputJob(bitext.label, one, _files_of(bitext))
 
-    def _rows_of(self, job: Job, scored: _Scored) -> Iterator[PairRow]:
+    def _rows_of(self, job: OutputJob, scored: _Scored) -> Iterator[PairRow]:
         """Yield the kept pairs of a bitext; its report is complete at the end."""
         stream = self.open_bitext(job.options)
         lines: list[str] = []
-        with scored(job, stream, *self.open_model(), lines) as (_, rows):
+        model = self.open_model()
+        with scored(self._scored_as(job.options), stream, *model, lines) as (_, rows):
             for row in rows:
                 if not row.reasons:
-                    yield _with_file(row, job.bitext.label)
-        self._report(job, lines)
+                    yield _with_file(row, job.label)
+        self.outputs.report(job.label, lines)
 
-    def _jobs(self, folder: Path) -> list[Job]:
+    def _scored_as(self, options: _Options) -> ScoreJob:
+        labels = {bitext.path: bitext.label for bitext in self.bitexts.found}
+        return ScoreJob(options, JudgedFile(self.judging, labels[options.bitext]))
+
+    def _jobs(self, folder: Path) -> list[OutputJob]:
         """Return the bitexts to score, with their outputs.
 
         Raises:
@@ -218,74 +213,27 @@ class SeveralScores:
         outputs = []
         for bitext in self.bitexts.found:
             output = folder / _output_name(bitext, self.options.format)
-            job = self._job(bitext, output)
-            jobs.append(job)
-            input_format = job.options.input_format
-            if not is_same_xliff(bitext.path, input_format, output, job.options.format):
+            made = dataclasses.replace(self.options, bitext=bitext.path, output=output)
+            jobs.append(OutputJob(bitext.label, made, _files_of(bitext)))
+            if not is_same_xliff(bitext.path, made.input_format, output, made.format):
                 outputs.append(output)
-        inputs = [part for job in jobs for part in job.bitext.path.split(",")]
+        inputs = [part for job in jobs for part in job.inputs]
         keep_inputs([*outputs, self.options.review], inputs)
         return jobs
-
-    def _job(self, bitext: Bitext, output: Path | None) -> Job:
-        options = dataclasses.replace(self.options, bitext=bitext.path, output=output)
-        return Job(bitext, options, JudgedFile(self.judging, bitext.label))
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings that determine the outputs, for the journal."""
-        # Numbers and texts as they are, so that an error names the difference.
-        values = {
-            field.name: getattr(self.options, field.name)
-            for field in dataclasses.fields(self.options)
-            if field.name not in _NOT_SETTINGS
-        }
-        return {name: _plain(value) for name, value in values.items()}
-
-    @contextlib.contextmanager
-    def _failures(self, job: Job) -> Iterator[None]:
-        """Note the error of a bitext, and continue with the next."""
-        try:
-            yield
-        except ConfigError:
-            # An option is wrong, and so it is for all of them.
-            raise
-        except InterlinguaError as error:
-            self.failures.append(str(error))
-
-    def _report(self, job: Job, lines: list[str]) -> None:
-        self.lines += [f"{job.bitext.label}: {line}" for line in lines]
-
-    def _state(self, job: Job, output: Path) -> dict[str, Any]:
-        """Return the digests of the files of a finished bitext."""
-        state = {"inputs": _digests(job), "digest": sha256_file(output)}
-        if self.answers is not None:
-            state["labels"] = self.answers
-        return state
-
-    def _is_done(self, part: Any, job: Job, output: Path) -> bool:
-        """Return whether an earlier run wrote an output from these inputs, and it is unchanged."""
-        if part is None or not output.is_file() or sha256_file(output) != part.get("digest"):
-            return False
-        if part.get("labels") != self.answers:
-            return False
-        # A file that was replaced by itself with scores is no input any more.
-        if _is_same(job.bitext.path, output):
-            return True
-        return bool(_digests(job) == part.get("inputs"))
 
     def _report_all(self, count: int, skipped: int = 0) -> None:
         """Write the review sheet, and add the last lines of the report."""
         from interlingua.mining.review import write_review
 
         files = [bitext.label for bitext in self.bitexts.found]
-        self.lines += self.judging.report(files, is_whole=not skipped and not self.failures)
+        is_whole = not skipped and not self.outputs.failures
+        self.lines += self.judging.report(files, is_whole=is_whole)
         if self.judging.sampler is not None:
             self.lines += write_review(self.options.review, self.judging.sampler, None)
         if self.bitexts.others:
             others = count_of(self.bitexts.others, "files")
-            self.lines.append(f"left out: {others} of other formats")
-        self.lines += [f"not scored: {failure}" for failure in self.failures]
-        self.lines.append(f"{count_of(count, 'files')}, {len(self.failures):,} not scored")
+            self.lines.append(f"skipped: {others} of other formats")
+        self.outputs.report_all(count)
 
 
 def is_same_xliff(
@@ -309,7 +257,7 @@ def _check_several(options: _Options) -> None:
         if getattr(options, name) is not None:
             option = name.replace("_", "-")
             raise ConfigError(
-                f"--{option} is for one bitext, got several; drop it or name one file"
+                f"--{option} requires a single bitext, found several; remove it, or pass one file"
             )
 
 
@@ -362,19 +310,11 @@ def _row_of_line(line: str) -> PairRow:
     return row._replace(has_tags=True)
 
 
-def _plain(value: Any) -> Any:
-    """Return an option as JSON has it; a function is its name, which is the same in each run."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if inspect.isroutine(value):
-        return f"{value.__module__}:{value.__qualname__}"
-    return str(value)
-
-
-def _digests(job: Job) -> list[str]:
-    path = job.bitext.path
-    parts = [path] if os.path.exists(path) else path.split(",")
-    return [sha256_file(part) for part in parts]
+def _files_of(bitext: Bitext) -> tuple[str, ...]:
+    """Return the one or two files of a bitext."""
+    if os.path.exists(bitext.path):
+        return (bitext.path,)
+    return tuple(bitext.path.split(","))
 
 
 def _is_same(first: PathLike, second: PathLike) -> bool:
