@@ -71,7 +71,7 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
-    """Say on the page for a wrong address where to go; called by mkdocs."""
+    """Add links to the page for a wrong address; called by mkdocs."""
     if template_name != "404.html":
         return output_content
     home = re.search(r'<a href="([^"]*)"[^>]* class="md-header__button md-logo"', output_content)

@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 
 def steps(page: Path, *, opening: bool = True) -> list[Step]:
-    """The steps of a page, in its order.
+    """Return the steps of a page, in its order.
 
     Args:
         page: the how-to.

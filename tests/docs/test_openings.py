@@ -1,4 +1,4 @@
-"""Each how-to begins with a sentence, the shortest command, and what that prints.
+"""Each how-to starts with a sentence, the shortest command, and what that prints.
 
 The session is run here on small files: real texts and the model ``mini``, or invented words if a
 model is trained. ``UPDATE_DOCS=1`` writes the output into the page.
