@@ -40,7 +40,13 @@ from interlingua.alignment.sentence_alignment import (
 from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, is_document
 from interlingua.corpus.documents.reading import read_document_as_sentences
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.bitext import PairOfTable, TextPair, guess_format, write_pairs
+from interlingua.corpus.formats.bitext import (
+    PairOfTable,
+    PairWithFields,
+    TextPair,
+    guess_format,
+    write_pairs,
+)
 from interlingua.corpus.formats.localization.subtitle_pairs import cue_time
 from interlingua.corpus.formats.localization.subtitles import is_subtitle_name, read_cues
 from interlingua.corpus.formats.monolingual import find_language, language_of
@@ -633,11 +639,12 @@ class Aligner:
             name = f"document pair {number + 1} ({pair.source}, {pair.target})"
             self.count(links, gold, source, target, name)
             part.stop()
+            times = functools.partial(_times_of, spans)
             for link in links:
                 if link.source and link.target:
                     texts = join_sentences(source, link.source), join_sentences(target, link.target)
                     found = TextPair(*texts, *languages, score=1 - link.cost)
-                    yield _with_fields(found, pair.label, link, spans)
+                    yield _with_fields(found, pair.label, times(link), is_one=len(documents) == 1)
 
     def _spans(self, pair: DocumentPair) -> tuple[CueSpans, CueSpans] | None:
         """Return the times of the sentences of two subtitle files; None for other documents.
@@ -741,19 +748,26 @@ def read_spans(path: PathLike) -> CueSpans:
     return np.array(spans, np.float64).reshape(-1, 2)
 
 
-def _with_fields(
-    found: TextPair, label: str, link: Link, spans: tuple[CueSpans, CueSpans] | None
-) -> TextPair:
-    """Add the name of its documents and the times of its subtitles to a pair, if it has any."""
-    fields = {"file": label} if label else {}
-    if spans is not None:
-        fields |= _times_of(link, spans)
-    return PairOfTable.of(found, fields) if fields else found
+def _with_fields(pair: TextPair, label: str, times: Mapping[str, str], *, is_one: bool) -> TextPair:
+    """Return a pair with the label of its documents and its times, if there are any.
+
+    Args:
+        pair: of a link.
+        label: of the documents; empty for two documents.
+        times: of the link; empty unless both documents are subtitles.
+        is_one: all pairs are of these documents and have the same fields.
+    """
+    fields = {"file": label, **times} if label else times
+    if not fields:
+        return pair
+    return (PairOfTable if is_one else PairWithFields).of(pair, fields)
 
 
-def _times_of(link: Link, spans: tuple[CueSpans, CueSpans]) -> dict[str, str]:
+def _times_of(spans: tuple[CueSpans, CueSpans] | None, link: Link) -> dict[str, str]:
     """Return the times of the sentences of a link as subtitles have them."""
-    times = {}
+    times: dict[str, str] = {}
+    if spans is None:
+        return times
     for begin, side, numbers in zip(("", "target_"), spans, link[:2], strict=True):
         times[f"{begin}start"] = cue_time(round(1000 * side[numbers[0], 0]))
         times[f"{begin}end"] = cue_time(round(1000 * side[numbers[-1], 1]))

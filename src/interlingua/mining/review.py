@@ -122,7 +122,7 @@ class ReviewItem:
 
 
 class ReviewSampler:
-    """Chooses the pairs of a review sheet from one or more streams, in memory for a few sheets.
+    """Sampler of a review sheet's pairs from one or more streams, in memory for a few sheets.
 
     A third are the worst pairs, a third pairs with a finding of a check (of all checks in turn,
     the worst first), and the rest is a random sample of all. All pairs are shown if there are at

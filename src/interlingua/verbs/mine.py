@@ -244,7 +244,7 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
             with outputs.noting_failure():
                 outputs.report(job.label, mine_one(job.options))
     else:
-        outputs.run(jobs, lambda job: mine_one(job.options))
+        outputs.run(jobs, mine_one)
     outputs.report_all(len(jobs))
     return found
 

@@ -345,7 +345,7 @@ def _score_several(
     options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
 ) -> ScoredStream:
     """Score several bitexts; see ``parts.score_files``."""
-    from interlingua.verbs.parts.score_files import Job, SeveralScores, write_all
+    from interlingua.verbs.parts.score_files import ScoreJob, SeveralScores, write_all
     from interlingua.verbs.parts.sources import open_model
 
     result = ScoredStream()
@@ -376,7 +376,7 @@ def _score_several(
         return result
     check_score(replace(options, bitext=()))
 
-    def scored(job: Job, stream: Stream, encode: Encode, model: str, lines: list[str]) -> Any:
+    def scored(job: ScoreJob, stream: Stream, encode: Encode, model: str, lines: list[str]) -> Any:
         return _scored(job.options, stream, encode, model, progress, lines, judged=job.judged)
 
     if options.output is not None or stdout is not None:

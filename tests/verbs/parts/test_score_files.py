@@ -224,11 +224,12 @@ def test_other_answers_and_a_sheet_score_finished_files_again(folder, tmp_path):
     labels.write_text("0\ten1 en2\tde1 de2\n")
     found = score(folder, output=out, labels=labels)
     assert list(read_pairs(out / "de/app.po")) == []
-    assert not any("done before" in line for line in found.lines)
+    assert not any("earlier run" in line for line in found.lines)
     found = score(folder, output=out, labels=labels, review=tmp_path / "r.csv")
     assert any(line.startswith("review: 4 of 4") for line in found.lines)
     assert any(
-        "4 files done before" in line for line in score(folder, output=out, labels=labels).lines
+        "4 files finished by an earlier run" in line
+        for line in score(folder, output=out, labels=labels).lines
     )
 
 
@@ -257,7 +258,7 @@ def test_one_output_for_all_resumes_with_the_finished_files(folder, tmp_path, su
         interlingua.score(noted_embed, folder, output=output, cosine=True, threshold=0.1)
     SEEN.clear()
     found = interlingua.score(noted_embed, folder, output=output, cosine=True)
-    assert "1 file done before" in found.lines
+    assert "1 file finished by an earlier run" in found.lines
     assert SEEN[:2] == ["en3 en4", "de3 de4"]
     if suffix == ".tsv":
         assert output.read_text() == whole.read_text()

@@ -8,26 +8,20 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from interlingua.errors import ConfigError, InterlinguaError, count_of
 from interlingua.storage.files import sha256_file
 from interlingua.storage.journal import Journal
 
-_OWN_KEYS = {"output", "inputs", "digest"}
-"""Keys of every entry of the journal."""
 
-
-@dataclasses.dataclass(frozen=True)
-class OutputJob:
+class OutputJob(NamedTuple):
     """An input, the options of the verb for only it, and its name in reports."""
 
     label: str
     options: Any
     inputs: tuple[str, ...]
-
-
-_Job = TypeVar("_Job", bound=OutputJob)
 
 
 class OutputFolder:
@@ -36,15 +30,12 @@ class OutputFolder:
     Args:
         options: of the run; the output is the folder.
         journal: name of the file of finished outputs, in that folder.
-        ignored: names of options that do not change the outputs.
+        ignored: names of options that do not change what is written.
         word: of a finished input in the report: scored, mined.
         lines: gets the report.
         failures: gets one line for each input that failed.
-        also: digests of further files that change the outputs, by their names.
-        again: do all inputs, also those that an earlier run finished.
-
-    Attributes:
-        skipped: inputs that an earlier run finished.
+        facts: that determine the outputs besides the options and the inputs.
+        is_anew: finished outputs are made again.
     """
 
     def __init__(
@@ -56,8 +47,8 @@ class OutputFolder:
         word: str,
         lines: list[str],
         failures: list[str],
-        also: Mapping[str, str] | None = None,
-        again: bool = False,
+        facts: Mapping[str, Any] = MappingProxyType({}),
+        is_anew: bool = False,
     ) -> None:
         self.options = options
         self.journal = journal
@@ -65,73 +56,59 @@ class OutputFolder:
         self.word = word
         self.lines = lines
         self.failures = failures
-        self.also = dict(also or {})
-        self.again = again
-        self.skipped = 0
-        self._done: dict[str, dict[str, Any]] = {}
+        self.facts = dict(facts)
+        self.is_anew = is_anew
 
-    def run(self, jobs: Sequence[_Job], do: Callable[[_Job], list[str]]) -> None:
+    def run(self, jobs: Sequence[OutputJob], do: Callable[[Any], list[str]]) -> int:
         """Write the outputs; those that an earlier run finished are left as is.
 
         Args:
             jobs: the inputs.
-            do: writes the output of a job, and returns its report.
+            do: writes the output of some options, and returns its report.
+
+        Returns:
+            The number of inputs that an earlier run finished.
         """
         folder = Path(os.fspath(self.options.output or ""))
-        remedy = f"use another --output, or remove {folder / self.journal}"
-        journal = self.open_journal(folder, remedy)
-        for job in jobs:
-            output = Path(os.fspath(job.options.output or ""))
-            name = os.path.relpath(output, folder)
-            if self.is_finished(name, job, output):
-                continue
-            with self.noting_failure():
-                self.report(job.label, do(job))
-                journal.add(self.entry(name, job, output))
-        if self.skipped:
-            self.lines.append(
-                f"{count_of(self.skipped, 'files')} finished by an earlier run; to do all files"
-                f" again, {remedy}"
-            )
-
-    def open_journal(self, folder: Path, remedy: str) -> Journal:
-        """Read the outputs that an earlier run finished, and return the journal for new ones.
-
-        Args:
-            folder: of the journal; it is made if there is none.
-            remedy: for the user, if the settings of the earlier run differ.
-        """
         folder.mkdir(parents=True, exist_ok=True)
         # A line of the journal is added when the output is whole on the disk.
         journal = Journal(folder / self.journal)
-        parts = journal.resume(self._settings(), remedy=remedy)
-        self._done = {part["output"]: part for part in parts if isinstance(part, dict)}
-        return journal
+        remedy = f"use another --output, or remove {journal.path}"
+        parts = journal.resume(self.settings(), remedy=remedy)
+        done = {part["output"]: part for part in parts if isinstance(part, dict)}
+        # Equal inputs and an unchanged output: the job is not done again.
+        skipped = 0
+        for job in jobs:
+            output = Path(os.fspath(job.options.output or ""))
+            name = os.path.relpath(output, folder)
+            if self.is_done(done.get(name), job, output):
+                skipped += 1
+                continue
+            with self.noting_failure():
+                self.report(job.label, do(job.options))
+                journal.add({"output": name, **self.state(job, output)})
+        if skipped:
+            self.lines.append(
+                f"{count_of(skipped, 'files')} finished by an earlier run; to do all files again,"
+                f" {remedy}"
+            )
+        return skipped
 
-    def is_finished(self, name: str, job: OutputJob, output: Path) -> bool:
+    def state(self, job: OutputJob, output: Path) -> dict[str, Any]:
+        """Return the facts and digests of a finished input."""
+        return {"inputs": _digests(job), "digest": sha256_file(output), **self.facts}
+
+    def is_done(self, part: Any, job: OutputJob, output: Path) -> bool:
         """Return whether an earlier run wrote an output from these inputs, and it is unchanged."""
-        part = self._done.get(name)
-        if self.again or part is None or not output.is_file():
+        if self.is_anew or part is None or not output.is_file():
             return False
-        if sha256_file(output) != part.get("digest"):
-            return False
-        if any(part.get(key) != self.also.get(key) for key in {*self.also, *part} - _OWN_KEYS):
+        others = {key: part[key] for key in part if key not in ("output", "inputs", "digest")}
+        if others != self.facts or sha256_file(output) != part.get("digest"):
             return False
         # A file that was replaced by itself with scores is no input any more.
-        is_same = os.path.realpath(job.inputs[0]) == os.path.realpath(output)
-        if not is_same and _digests(job) != part.get("inputs"):
-            return False
-        self.skipped += 1
-        return True
-
-    def entry(self, name: str, job: OutputJob, output: Path) -> dict[str, Any]:
-        """Return the entry of a finished output, for the journal."""
-        return {
-            "output": name,
-            "inputs": _digests(job),
-            "digest": sha256_file(output),
-            **self.also,
-        }
+        if os.path.realpath(job.inputs[0]) == os.path.realpath(output):
+            return True
+        return bool(_digests(job) == part.get("inputs"))
 
     @contextlib.contextmanager
     def noting_failure(self) -> Iterator[None]:
@@ -154,7 +131,7 @@ class OutputFolder:
         failed = f"{len(self.failures):,} not {self.word}"
         self.lines.append(f"{count_of(count, 'files')}, {failed}")
 
-    def _settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return the settings that determine the outputs, for the journal."""
         # Numbers and texts as they are, so that an error names the difference.
         values = {

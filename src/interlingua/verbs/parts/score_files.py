@@ -22,6 +22,7 @@ from interlingua.storage.files import (
     sha256_file,
     stem_and_suffix,
 )
+from interlingua.storage.journal import Journal
 from interlingua.storage.json_text import parse_json
 from interlingua.storage.remote import keep_inputs
 from interlingua.verbs.parts.output_folder import OutputFolder, OutputJob
@@ -43,7 +44,7 @@ _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
     *("learn", "labels", "parallel", "rejected", "review", "review_rows"),
 )
-"""Options that do not change what is written, those of one bitext, and the answers to its pairs."""
+"""Options that do not change the output, those of one bitext, and the answers to its pairs."""
 _Options = Any
 """Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
 _Scored = Callable[..., contextlib.AbstractContextManager[tuple[Any, Iterator["PairRow"]]]]
@@ -75,10 +76,10 @@ def begin_judging(options: _Options, *, by_file: bool = False) -> Judging:
     return Judging.of(rows, as_path(options.labels), by_file=by_file)
 
 
-@dataclasses.dataclass(frozen=True)
-class Job(OutputJob):
-    """A bitext, the options to score it, and how its pairs are judged."""
+class ScoreJob(NamedTuple):
+    """The options to score one of several bitexts, and how its pairs are judged."""
 
+    options: _Options
     judged: JudgedFile
 
 
@@ -121,9 +122,9 @@ class SeveralScores:
             word="scored",
             lines=lines,
             failures=failures,
-            also={} if labels is None else {"labels": sha256_file(labels)},
-            # A sheet is made from all pairs.
-            again=options.review is not None,
+            # Other answers make other outputs, and a sheet is made from all pairs.
+            facts={} if labels is None else {"labels": sha256_file(labels)},
+            is_anew=options.review is not None,
         )
 
     @property
@@ -131,19 +132,19 @@ class SeveralScores:
         """True if the output is a folder: it exists as one, or its name has no suffix."""
         return self.options.output is not None and is_output_folder(self.options.output)
 
-    def to_folder(self, write: Callable[[Job, Stream, Encode, str], list[str]]) -> None:
+    def to_folder(self, write: Callable[[ScoreJob, Stream, Encode, str], list[str]]) -> None:
         """Write one output for each bitext; those that an earlier run finished are left as is."""
         folder = Path(os.fspath(self.options.output or ""))
         jobs = self._jobs(folder)
 
-        def write_one(job: Job) -> list[str]:
+        def write_one(one: _Options) -> list[str]:
             # The first pair is read before the model is loaded.
-            stream = self.open_bitext(job.options)
-            Path(os.fspath(job.options.output)).parent.mkdir(parents=True, exist_ok=True)
-            return write(job, stream, *self.open_model())
+            stream = self.open_bitext(one)
+            Path(os.fspath(one.output)).parent.mkdir(parents=True, exist_ok=True)
+            return write(self._scored_as(one), stream, *self.open_model())
 
-        self.outputs.run(jobs, write_one)
-        self._report_all(len(jobs))
+        skipped = self.outputs.run(jobs, write_one)
+        self._report_all(len(jobs), skipped)
 
     def rows(self, scored: _Scored) -> Iterator[PairRow]:
         """Yield the kept pairs of all bitexts, with a column ``file``."""
@@ -159,39 +160,50 @@ class SeveralScores:
             scored: opens the scored pairs of a bitext.
             folder: pairs of an earlier run with equal inputs are not scored again.
         """
-        journal = self.outputs.open_journal(folder, f"remove {folder.parent}")
+        folder.mkdir(exist_ok=True)
+        journal = Journal(folder / _JOURNAL)
+        parts = journal.resume(self.outputs.settings(), remedy=f"remove {folder.parent}")
+        done = {part["output"]: part for part in parts if isinstance(part, dict)}
+        skipped = 0
         for job in self._one_output():
-            part = folder / f"{hashlib.sha256(os.fsencode(job.label)).hexdigest()[:32]}.jsonl"
+            name = job.label
+            part = folder / f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}.jsonl"
             with self.outputs.noting_failure():
-                if not self.outputs.is_finished(job.label, job, part):
+                if self.outputs.is_done(done.get(name), job, part):
+                    skipped += 1
+                else:
                     # Pairs of a bitext that turns out to be damaged do not get into the output.
                     with atomic_write(part) as file:
                         file.writelines(map(_row_line, self._rows_of(job, scored)))
-                    journal.add(self.outputs.entry(job.label, job, part))
+                    journal.add({"output": name, **self.outputs.state(job, part)})
                 with open(part, encoding="utf-8", newline="\n") as lines:
                     yield from map(_row_of_line, lines)
-        if self.outputs.skipped:
-            self.lines.append(
-                f"{count_of(self.outputs.skipped, 'files')} finished by an earlier run"
-            )
-        self._report_all(len(self.bitexts.found))
+        if skipped:
+            self.lines.append(f"{count_of(skipped, 'files')} finished by an earlier run")
+        self._report_all(len(self.bitexts.found), skipped)
 
-    def _one_output(self) -> Iterator[Job]:
+    def _one_output(self) -> Iterator[OutputJob]:
         """Yield the bitexts to score to one output for all."""
         for bitext in self.bitexts.found:
-            yield self._job(bitext, output=None)
+            one = dataclasses.replace(self.options, bitext=bitext.path, output=None)
+            yield OutputJob(bitext.label, one, _files_of(bitext))
 
-    def _rows_of(self, job: Job, scored: _Scored) -> Iterator[PairRow]:
+    def _rows_of(self, job: OutputJob, scored: _Scored) -> Iterator[PairRow]:
         """Yield the kept pairs of a bitext; its report is complete at the end."""
         stream = self.open_bitext(job.options)
         lines: list[str] = []
-        with scored(job, stream, *self.open_model(), lines) as (_, rows):
+        model = self.open_model()
+        with scored(self._scored_as(job.options), stream, *model, lines) as (_, rows):
             for row in rows:
                 if not row.reasons:
                     yield _with_file(row, job.label)
         self.outputs.report(job.label, lines)
 
-    def _jobs(self, folder: Path) -> list[Job]:
+    def _scored_as(self, options: _Options) -> ScoreJob:
+        labels = {bitext.path: bitext.label for bitext in self.bitexts.found}
+        return ScoreJob(options, JudgedFile(self.judging, labels[options.bitext]))
+
+    def _jobs(self, folder: Path) -> list[OutputJob]:
         """Return the bitexts to score, with their outputs.
 
         Raises:
@@ -201,28 +213,21 @@ class SeveralScores:
         outputs = []
         for bitext in self.bitexts.found:
             output = folder / _output_name(bitext, self.options.format)
-            job = self._job(bitext, output)
-            jobs.append(job)
-            input_format = job.options.input_format
-            if not is_same_xliff(bitext.path, input_format, output, job.options.format):
+            made = dataclasses.replace(self.options, bitext=bitext.path, output=output)
+            jobs.append(OutputJob(bitext.label, made, _files_of(bitext)))
+            if not is_same_xliff(bitext.path, made.input_format, output, made.format):
                 outputs.append(output)
         inputs = [part for job in jobs for part in job.inputs]
         keep_inputs([*outputs, self.options.review], inputs)
         return jobs
 
-    def _job(self, bitext: Bitext, output: Path | None) -> Job:
-        options = dataclasses.replace(self.options, bitext=bitext.path, output=output)
-        judged = JudgedFile(self.judging, bitext.label)
-        return Job(bitext.label, options, _files_of(bitext), judged)
-
-    def _report_all(self, count: int) -> None:
+    def _report_all(self, count: int, skipped: int = 0) -> None:
         """Write the review sheet, and add the last lines of the report."""
         from interlingua.mining.review import write_review
 
         files = [bitext.label for bitext in self.bitexts.found]
-        self.lines += self.judging.report(
-            files, is_whole=not self.outputs.skipped and not self.outputs.failures
-        )
+        is_whole = not skipped and not self.outputs.failures
+        self.lines += self.judging.report(files, is_whole=is_whole)
         if self.judging.sampler is not None:
             self.lines += write_review(self.options.review, self.judging.sampler, None)
         if self.bitexts.others:
@@ -300,8 +305,7 @@ def _row_of_line(line: str) -> PairRow:
     from interlingua.mining.writer import PairRow
 
     source, target, codes, score, fields, columns, extra = parse_json(line)
-    own, other = [LanguageCode(*code) for code in codes]
-    pair = TextPair(source, target, own, other, score)
+    pair = TextPair(source, target, *(LanguageCode(*code) for code in codes), score)
     row = PairRow(PairWithFields.of(pair, fields), columns, [], extra=tuple(extra))
     return row._replace(has_tags=True)
 
