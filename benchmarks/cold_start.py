@@ -39,7 +39,7 @@ class Program(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """Of a process: by the clock, and of processors."""
+    """Wall time and processor time of a process."""
 
     wall: float
     cpu: float

@@ -33,7 +33,7 @@ TOKENS = 20  # in a sentence
 
 
 def output_layer(form: str, options: argparse.Namespace) -> dict[str, float]:
-    """Seconds, peak memory and the loss of one form."""
+    """Measure seconds, peak memory and the loss of one form."""
     import torch
     from torch.nn import functional as F
 
@@ -76,7 +76,7 @@ def output_layer(form: str, options: argparse.Namespace) -> dict[str, float]:
 
 
 def training_step(form: str, options: argparse.Namespace) -> dict[str, float]:
-    """Seconds of forward and backward of a whole micro-batch."""
+    """Measure seconds of forward and backward of a whole micro-batch."""
     import torch
     from tokenizers import Tokenizer, models
 

@@ -20,11 +20,11 @@ LEVELS = {"avx512vnni": ["-DHAS_AVX512"], "avxvnni": ["-DHAS_AVXVNNI"], "avx2": 
 AVX-VNNI as in its laptops, AVX2 alone. With each, what the compiler is to be given."""
 LIBRARY = "lesser_processor.so"
 NOT_HERE = 77
-"""As in ``lesser_processor.c``."""
+"""Exit status, as in ``lesser_processor.c``."""
 
 
 def run_again(level: str, folder: Path) -> None:
-    """Runs this very command once more, with fewer instructions, and ends with its status.
+    """Run this command again with fewer instructions, and exit with its status.
 
     Within that run it does nothing.
 

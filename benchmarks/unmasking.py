@@ -1,4 +1,4 @@
-"""Time and memory of telling masked tokens over a large vocabulary.
+"""Time and memory of predicting masked tokens over a large vocabulary.
 
 Logits at all positions, and as it is done here.
 
@@ -27,7 +27,7 @@ MEBIBYTE = 2**20
 
 
 def one(form: str, options: argparse.Namespace) -> dict[str, float]:
-    """Seconds, peak memory and the loss of one form."""
+    """Measure seconds, peak memory and the loss of one form."""
     import time
 
     import torch
@@ -75,7 +75,7 @@ def one(form: str, options: argparse.Namespace) -> dict[str, float]:
 
 
 def resident(on_gpu: bool) -> float:
-    """Memory in use now, MiB."""
+    """Return the memory in use now, MiB."""
     import torch
 
     if on_gpu:
@@ -85,7 +85,7 @@ def resident(on_gpu: bool) -> float:
 
 
 def peak(on_gpu: bool) -> float:
-    """Most memory in use so far, MiB."""
+    """Return the peak memory so far, MiB."""
     import torch
 
     return torch.cuda.max_memory_allocated() / MEBIBYTE if on_gpu else _status("VmHWM")

@@ -51,14 +51,16 @@ def on_page_content(html: str, **_: Any) -> str:
     output. Commands of our pages begin with ``$``.
     """
     loops = 0
+    is_continued = False
 
     def marked(line: re.Match[str]) -> str:
-        nonlocal loops
+        nonlocal loops, is_continued
         start, number, code = line.groups()
         if number == "1":
-            loops = 0
+            loops, is_continued = 0, False
         text = re.sub(r"<[^>]*>", "", code)
-        is_command = text.startswith("$ ")
+        is_command = is_continued or text.startswith("$ ")
+        is_continued = is_command and text.endswith("\\")
         if loops and not is_command:
             code = re.sub(r' class="g[op]"', "", code)
         elif not is_command and 'class="gp"' in code:
@@ -71,7 +73,7 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
-    """Say on the page for a wrong address where to go; called by mkdocs."""
+    """Add the way to the first page to the page for a wrong address; called by mkdocs."""
     if template_name != "404.html":
         return output_content
     home = re.search(r'<a href="([^"]*)"[^>]* class="md-header__button md-logo"', output_content)
@@ -84,7 +86,7 @@ def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
 
 
 def from_top(text: str) -> str:
-    """A page of the repository's top, with the paths that it has from within docs/."""
+    """Return a page of the repository's top, with paths from within docs/."""
 
     def from_docs(link: re.Match[str]) -> str:
         return link.group(1) + os.path.relpath(ROOT / link.group(2), DOCS)
@@ -93,7 +95,7 @@ def from_top(text: str) -> str:
 
 
 def with_site_links(markdown: str, page: str) -> str:
-    """The text with each link that leaves docs/ replaced.
+    """Replace each link in a text that leaves docs/.
 
     Args:
         markdown: of the page.
@@ -120,7 +122,7 @@ def with_site_links(markdown: str, page: str) -> str:
 
 @cache
 def api_modules() -> dict[str, str]:
-    """The modules that API pages show -> the page."""
+    """Map the modules that API pages show to the page."""
     found = {}
     for path in sorted((DOCS / "api").glob("*.md")):
         for module in re.findall(r"^::: (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE):

@@ -33,8 +33,8 @@ CONSTRUCTIONS = re.compile(
     r"|(?:\"\"\"|# )(?:What|Whether|Those (?:that|which)|See ``[\w.]+``\.\"\"\")"
 )
 """Plainer: is, represents, specifies, reports, resumes, number of, is stored in, handling of. A
-docstring or comment begins with a noun phrase or a verb, and says more than "See X.". The
-library is free of these."""
+docstring or comment starts with a noun phrase or a verb, and says more than "See X.". All Python
+files are free of these."""
 FOLDERS = {
     "src/interlingua": {".py", ".c", ".h", ".js", ".html", ".css"},
     "src/interlingua/getting_started": {".toml"},
@@ -56,7 +56,7 @@ class Words(Rule):
 
     def check(self, file: SourceFile) -> Iterator[Finding]:
         """Report each line with such a word or construction."""
-        if file.path.startswith("src/interlingua/") and file.path.endswith(".py"):
+        if file.is_python:
             for number, line in prose(file).items():
                 if found := CONSTRUCTIONS.search(line):
                     yield Finding(file.path, number, f'"{found[0]}" in: {line.strip()}')

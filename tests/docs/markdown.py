@@ -1,8 +1,8 @@
 """Follows a how-to: writes its files and runs its commands in the order of the page, then its
 Python part.
 
-A fenced ``toml`` block that begins with ``# name.toml`` is a file; a fenced ``console`` block
-holds commands behind ``$ ``; what stands below a command is for the reader.
+A fenced ``toml`` block that starts with ``# name.toml`` is a file; a fenced ``console`` block
+holds commands behind ``$ ``; the lines below a command are for the reader.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 
 def steps(page: Path, *, opening: bool = True) -> list[Step]:
-    """The steps of a page, in its order.
+    """Return the steps of a page, in its order.
 
     Args:
         page: the how-to.
@@ -78,7 +78,7 @@ def follow(
     instead: Mapping[str, str] | None = None,
     opening: bool = True,
 ) -> dict[str, str]:
-    """Does all the steps of a page in a folder; each command must end well.
+    """Run all steps of a page in a folder. Each command must succeed.
 
     Args:
         page: the how-to.
@@ -111,7 +111,7 @@ def follow(
 
 
 def run_python(page: Path, folder: Path) -> dict[str, Any]:
-    """Runs the Python parts of a page, one after the other, in a folder.
+    """Run the Python parts of a page, one after the other, in a folder.
 
     The names they have set.
     """
@@ -125,7 +125,7 @@ def run_python(page: Path, folder: Path) -> dict[str, Any]:
 
 
 def has_model() -> bool:
-    """Whether the default model, which is a package of its own, is installed with its weights."""
+    """Return whether the default model's package is installed with its weights."""
     try:
         return installed_model(DEFAULT_MODEL) is not None
     except CheckpointError:

@@ -2,8 +2,8 @@
 
 A fenced ``console`` block is a session: commands behind ``$ ``, and below each what it prints.
 ``cat FILE`` shows a file. If no command has written the file, the session shows what the reader
-has, and the file is created. A line ``...`` stands for any lines of the output. Fenced ``sh``
-blocks are not run. A ``toml`` or ``python`` block that begins with ``# NAME`` is a file.
+has, and the file is created. A line ``...`` matches any lines of the output. Fenced ``sh``
+blocks are not run. A ``toml`` or ``python`` block that starts with ``# NAME`` is a file.
 ``UPDATE_DOCS=1`` writes the output into the page.
 """
 

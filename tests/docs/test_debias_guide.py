@@ -46,7 +46,7 @@ def workplace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def printed(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])
         return follow(GUIDE, workplace, opening=False)

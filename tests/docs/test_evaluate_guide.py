@@ -144,7 +144,7 @@ def write_classification(folder):
 
 @pytest.fixture(scope="module")
 def said(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTERLINGUA_DATA", str(workplace / "data"))
         patch.setattr(sys, "path", [*sys.path])

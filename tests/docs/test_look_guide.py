@@ -29,7 +29,7 @@ def workplace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     return follow(PAGE, workplace)
 
 

@@ -18,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "search-your-do
 TEXT = PAGE.read_text(encoding="utf-8")
 DOCUMENTS = re.search(r"^```text\n(.*?)^```", TEXT, re.M | re.S)[1]
 LANGUAGES = ("de", "en", "fr", "pt", "ru", "ja", "es")
-"""Of the passages, in their order."""
+"""Languages of the passages, in their order."""
 JAPANESE = "図書館の本は二週間借りられます。"
 
 

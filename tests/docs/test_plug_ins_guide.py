@@ -37,7 +37,7 @@ QUICK = {
     "max_steps = 2000": "max_steps = 3\nlogging_steps = 1\n"
     'device = "cpu"\nthreads = 1\nprecision = "fp32"',
 }
-"""What is in the page for people -> what is quick enough for a test."""
+"""Text of the page -> replacement that is fast enough for a test."""
 WITH_A_MISTAKE = "leters"
 TABLES = {
     "method": registry.METHODS,
@@ -60,7 +60,7 @@ def blocks(language):
 
 
 def write_files(folder):
-    """The blocks that begin with the name of a file."""
+    """Write the blocks that start with the name of a file."""
     for body in blocks("toml") + blocks("python"):
         name = re.match(r"# (\S+)\n", body)[1]
         for long, short in QUICK.items():
@@ -100,7 +100,7 @@ def run(command):
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
-    """The page's files, its package in ``site``, and what its commands read."""
+    """The page's files, its package in ``site``, and the inputs of its commands."""
     folder = tmp_path_factory.mktemp("plug-ins")
     write_files(folder)
     install = "-m pip install -q --disable-pip-version-check --no-build-isolation --no-deps"
@@ -130,7 +130,7 @@ def installed(workplace):
 
 @pytest.fixture(scope="module")
 def ran(workplace, installed):
-    """Command -> what came of it, in the order of the page."""
+    """Command -> result, in the order of the page."""
     pages_commands = [command for command in commands() if command.startswith("interlingua")]
     return {command: run(command) for command in pages_commands}
 
@@ -185,7 +185,7 @@ def test_vicreg_is_short_and_is_its_equations():
 
 
 def test_two_processes_compute_the_losses_of_one(workplace, ran):
-    """The variances of a gathered batch; a process's own half has others."""
+    """Compare the variances of a gathered batch, which differ from those of each half."""
     one, two = losses(workplace / "vicreg"), losses(workplace / "vicreg-2")
     assert len(one) == 3
     assert two == pytest.approx(one, rel=1e-5)

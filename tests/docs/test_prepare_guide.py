@@ -58,7 +58,7 @@ def test_the_guide_names_every_format_and_everything_in_the_folder(workplace):
 
 
 def by_default(section):
-    """A section as it is where the file does not have it.
+    """Return a section's defaults, with a validation set like the test set.
 
     The validation set is not empty then, as the test set is.
     """

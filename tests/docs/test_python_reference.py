@@ -22,7 +22,7 @@ Each command of the [command line](cli.md) is a function `interlingua.VERB` with
 
 
 def functions():
-    """The functions that are made from a dataclass, by verb, in the order of the work."""
+    """Return the functions that are made from a dataclass, by verb, in the order of the work."""
     found = {}
     for verb in VERBS:
         try:
@@ -33,7 +33,7 @@ def functions():
 
 
 def section(verb, function):
-    """The table of a verb."""
+    """Return the table of a verb."""
     summary = function.__doc__.partition("\n")[0]
     lines = [
         "",

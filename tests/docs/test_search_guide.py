@@ -48,7 +48,7 @@ def workplace(tmp_path_factory, word_vocabulary):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    """Command -> what it printed; the server is tested elsewhere."""
+    """Command -> output. The server is tested elsewhere."""
     files = " ".join(f"texts/{code}.txt" for code in LANGUAGES)
     printed = {}
     with contextlib.chdir(workplace):

@@ -44,7 +44,7 @@ def workplace(tmp_path_factory, word_vocabulary, prepared):
 
 @pytest.fixture(scope="module")
 def said(workplace):
-    """Command -> what it printed.
+    """Command -> output.
 
     Widths are a tenth of the page's, the model being a tenth as wide.
     """

@@ -21,7 +21,7 @@ QUICK = {
     "ems-small": "ems-tiny",
     '"max_steps": 2000,': '"max_steps": 3, "device": "cpu", "threads": 1, "precision": "fp32",',
 }
-"""What is in the page for people -> what is quick enough for a test."""
+"""Text of the page -> replacement that is fast enough for a test."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def workplace(tmp_path_factory, prepared):
 
 @pytest.fixture(scope="module")
 def names(workplace):
-    """What the code of the page has set."""
+    """The names that the code of the page sets."""
     text = PAGE.read_text(encoding="utf-8")
     for long, short in QUICK.items():
         assert long in text

@@ -62,7 +62,7 @@ def test_the_guide_names_what_may_change():
 
 
 def method_sections(name):
-    """A method's own options, and the sections below them."""
+    """Return a method's own options, and the sections below them."""
     cls = resolve_name(METHODS, name).Config
     yield f'method], name = "{name}"', cls
     for field in dataclasses.fields(cls):

@@ -41,7 +41,7 @@ def run_part(code: str, folder: Path) -> dict[str, Any]:
 
 
 def ranked(folder: Path) -> list[str]:
-    """The texts, the nearest to the page's query first."""
+    """Return the texts, the nearest to the page's query first."""
     encoder = Encoder.load(folder / "model")
     similarities = encoder.encode(TEXTS) @ encoder.encode(["en1 en2"])[0]
     return [TEXTS[row] for row in np.argsort(-similarities)]

@@ -29,12 +29,12 @@ def test_the_draw_is_the_seeds():
     assert make_probes(pairs(500), 100)[0] == make_probes(pairs(500), 100)[0]
     assert make_probes(pairs(500), 100)[0] != make_probes(pairs(500), 100, seed=1)[0]
     assert len(make_probes(pairs(500), 100).source) == 75
-    with pytest.raises(DataError, match="79 held-out pairs are too few"):
+    with pytest.raises(DataError, match="79 held-out pairs"):
         make_probes(pairs(79), 1000)
 
 
 def test_answers_by_hand(tmp_path):
-    """Texts 0 and 1 are the corpora's.
+    """Use texts 0 and 1 of the corpora, and probes: whole, a source, a target, a repeated text.
 
     Probe 0 is whole, 1 a source alone, 2 a target alone, 3 is a text of the source, too, and so no
     probe.

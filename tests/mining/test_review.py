@@ -31,7 +31,7 @@ def noisy(tmp_path):
 
 
 def cells_of(path):
-    """The rows of a sheet as texts."""
+    """Return the rows of a sheet as texts."""
     if path.suffix == ".xlsx":
         rows = openpyxl.load_workbook(path).active.iter_rows(values_only=True)
         return [["" if cell is None else str(cell) for cell in row] for row in rows]

@@ -48,7 +48,7 @@ def test_the_higher_of_two_equally_good_thresholds():
 
 
 def test_equal_scores_around_the_threshold():
-    """The walk stops between them, a threshold can't."""
+    """Stop the walk between equal scores, where no threshold can separate."""
     scores, right = np.array([2.0, 1.0, 1.0]), np.array([True, True, False])
     found = best_threshold(scores, right, gold=2)
     assert (found.f1, found.threshold) == (1.0, 1.0)

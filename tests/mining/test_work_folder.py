@@ -57,7 +57,7 @@ def flipped_at_the_start(path):
 
 @pytest.mark.parametrize("harm", [removed, cut, emptied, flipped, flipped_at_the_start])
 def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, files, harm):
-    """Wherever a work folder is damaged: one line, or the very same pairs.
+    """Damage each place of a work folder: one line of error, or the same pairs.
 
     Never others, never a traceback.
     """
@@ -111,7 +111,7 @@ def test_a_folder_of_others_is_refused_before_any_work(tmp_path, files, name):
 
 @pytest.mark.parametrize("verb", ["mine", "calibrate"])
 def test_only_our_files_go_at_the_end(tmp_path, files, verb, caplog):
-    """OUTPUT.work was there before, with folders and files of the user's."""
+    """Create OUTPUT.work before, with folders and files of the user."""
     work = tmp_path / "o.tsv.work"
     precious = [work / "notes.txt", work / "z" / "texts.text", work / "y.bak" / "texts.text"]
     for path in precious:

@@ -36,7 +36,7 @@ def language_map(encoder, method):
 
 
 def same_model(model):
-    """One that is given the prompts of another, as an index does it."""
+    """Build a model with the prompts of another, like an index."""
     prompts = {"prompt": model.passage_prompt, "question_prompt": model.question_prompt}
     return IndexedModel(model.encoder, "m", **prompts)
 

@@ -78,7 +78,7 @@ def test_a_condition_that_is_not_valid_is_the_users():
 )
 def test_damage_is_never_the_conditions_fault(where, error):
     with (
-        pytest.raises(CheckpointError, match="folder: a file"),
+        pytest.raises(CheckpointError, match="folder: is damaged"),
         lance_reads(Path("folder"), where),
     ):
         raise error

@@ -46,7 +46,7 @@ def test_other_words_are_not_found(text):
     assert not words.OLD_WORDS.search(text)
 
 
-def test_constructions_are_found_in_docstrings_and_comments_of_the_library(tmp_path):
+def test_constructions_are_found_in_docstrings_and_comments(tmp_path):
     code = (
         '"""What a run leaves."""\nx = "so many"  # a run goes on\n\n\n'
         'def f():\n    """See ``Task.run``."""\n\n\n'
@@ -60,7 +60,7 @@ def test_constructions_are_found_in_docstrings_and_comments_of_the_library(tmp_p
         lines[path] = [finding.line for finding in found]
     assert lines == {
         "src/interlingua/cli/x.py": [1, 2, 6, 10],
-        "tools/x.py": [10],
+        "tools/x.py": [1, 2, 6, 10],
     }
 
 

@@ -1,5 +1,5 @@
-"""Banks of teacher vectors: what is in them, that they are made once, and that a killed run goes on
-with its parts."""
+"""Banks of teacher vectors: their content, a single creation, and reuse of parts by a resumed
+run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def config(tiny_table):
 
 @dataclasses.dataclass
 class Parts:
-    """What the training loop makes before the first step."""
+    """Objects that the training loop makes before the first step."""
 
     objective: object
     batches: MicroBatches
@@ -235,7 +235,7 @@ def test_several_teachers_are_joined_and_say_what_is_kept(config, tmp_path, word
     record = made.anchors.bank.record
     assert (record.widths, made.anchors.bank.dim) == ((16, 24), 16)
     assert 0.5 < record.explained_variance < 1
-    assert "40 dimensions of 2 teachers joined in 16" in " ".join(made.objective.notes())
+    assert "40 dimensions of 2 teachers reduced to 16" in " ".join(made.objective.notes())
     # cosines are those of the joined unit vectors less their mean, as far as 16 dimensions hold
     # them
     ids = sentences_of(made).negatives()

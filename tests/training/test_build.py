@@ -119,8 +119,7 @@ def test_a_feed_that_micro_batches_can_t_share(table_of_feeds):
 def test_the_lengths_of_training_stay_with_the_model(
     table_of_feeds, word_vocabulary, tmp_path, towers, passages
 ):
-    """The model as it is saved reads as much of a passage as training did, whatever its backbone
-    takes."""
+    """Check that the saved model reads as much of a passage as training, for any backbone."""
     table_of_feeds["method"]["towers"] = towers
     table_of_feeds["data"]["questions"] |= {"max_passage_tokens": 9, "max_question_tokens": 12}
     config = train_config_from(table_of_feeds)
@@ -239,7 +238,7 @@ def test_prefixes_are_those_of_the_config(tiny_table, word_vocabulary):
     objective = build_objective(train_config_from(tiny_table), word_vocabulary)
     assert objective.matryoshka.dims == objective.encoder.settings.matryoshka_dims == (32, 8)
     tiny_table["method"]["matryoshka"] = [16, 8]
-    with pytest.raises(ConfigError, match="matryoshka starts at 16"):
+    with pytest.raises(ConfigError, match="matryoshka starts with 16"):
         build_objective(train_config_from(tiny_table), word_vocabulary)
 
 

@@ -110,7 +110,7 @@ def test_damage_falls_back_to_the_checkpoint_before_and_says_so(tmp_path, name, 
 
 
 def test_no_bit_of_the_state_can_change_unnoticed(tmp_path):
-    """One bit makes a 1 of the 9 in "step": 9, and then the run would go on with other weights."""
+    """Flip one bit: "step": 9 becomes 1, and the run would resume with other weights."""
     module, optimizer = trained()
     path = save_checkpoint(tmp_path, module, optimizer, TrainState(step=9)) / "state.json"
     content = path.read_bytes()
@@ -168,8 +168,8 @@ def test_a_wild_state_with_a_right_checksum_is_refused(tmp_path, change):
     record = {key: value for key, value in (record | change).items() if value is not None}
     path.write_text(json.dumps(record | {"checksum": checksum_of(record)}))
     assert find_checkpoint_damage(path.parent) in (
-        "state.json lacks digests of its files",
-        "state.json has another state than the one that is written",
+        "state.json has no digests of the checkpoint's files",
+        "state.json has an unexpected state",
     )
 
 
@@ -186,7 +186,7 @@ def test_wild_tensors_with_right_digests_are_refused(tmp_path, name, content):
     record["files"][name] = file_digests(path)[name]
     (path / "state.json").write_text(json.dumps(record | {"checksum": checksum_of(record)}))
     with pytest.raises(
-        CheckpointError, match="not safetensors" if content == "none" else "does not fit the config"
+        CheckpointError, match="damaged" if content == "none" else "not match the config"
     ):
         load_checkpoint(path, module, optimizer)
 
@@ -246,8 +246,8 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert "\n" not in str(caught.value)
-    assert str(caught.value).count("free some space") == 1
-    assert "another place" not in str(caught.value)
+    assert str(caught.value).count("free disk space") == 1
+    assert "another output" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
     assert find_checkpoint_damage(tmp_path / "step-00000001") is None
     save_checkpoint(tmp_path, module, optimizer, TrainState(step=2))
@@ -255,7 +255,7 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path):
 
 
 def test_no_process_holds_two_weights_whole_that_it_does_not_keep(tmp_path, monkeypatch):
-    """As with shards, each of which becomes a new tensor when it is put together."""
+    """Check shards, each of which becomes a new tensor when it is joined."""
     module, optimizer = trained()
     alive = weakref.WeakSet()
     most = 0

@@ -235,5 +235,5 @@ def test_metrics_that_will_not(parts, tiny_config):
     with pytest.raises(ConfigError, match=r"'foo' .*: valid_loss"):
         check_metric(objective, fixed, engine, evaluate=None, config=run)
     check_metric(objective, fixed, engine, evaluate=lambda model, step: {"foo": 1.0}, config=run)
-    with pytest.raises(ConfigError, match=r"'valid_loss' .*: nothing"):
+    with pytest.raises(ConfigError, match=r"'valid_loss' .*: none"):
         check_metric(objective, [], engine, evaluate=None, config=config.run)

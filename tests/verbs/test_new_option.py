@@ -68,7 +68,7 @@ def files(tmp_path):
 
 
 def arguments_of(name, files):
-    """The command line of a verb that keeps its work folder."""
+    """Return the command line of a verb that keeps its work folder."""
     read = {"score": [files["bitext"]]}.get(name, [files["source"], files["target"]])
     more = ["--gold", files["gold"]] if name == "calibrate" else []
     output = ["-o", files["work"].with_name("out.tsv"), "--work", files["work"]]

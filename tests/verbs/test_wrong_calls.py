@@ -13,7 +13,7 @@ from interlingua.errors import InterlinguaError
 OTHERS = ("Encoder", "Index", "InterlinguaError", "__version__", "load", "split")
 VERBS = [name for name in interlingua.__all__ if name not in OTHERS]
 NEEDS_NOTHING = ("info", "quickstart", "serve")
-"""Verbs that begin their work without an argument."""
+"""Verbs that start their work without an argument."""
 
 
 class Stranger:

@@ -168,8 +168,7 @@ class ExtendSettings(Options):
             )
         if self.device not in get_args(Device):
             raise ConfigError(
-                f"extend: device {self.device!r} is unknown; there are:"
-                f" {', '.join(get_args(Device))}"
+                f"extend: unknown device {self.device!r}; use one of: {', '.join(get_args(Device))}"
             )
 
     @property

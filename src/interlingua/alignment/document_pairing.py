@@ -28,6 +28,7 @@ and its candidates; sentence vectors are mapped.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -135,13 +136,22 @@ def pair_by_names(source: DocumentSide, target: DocumentSide) -> list[PairKey]:
 def _name_keys(side: DocumentSide) -> list[str]:
     """Return the paths of documents without endings, languages and marks."""
     pattern = language_pattern(side.language)
-    keys = []
+    return [name_without_language(entry.name, pattern) for entry in side.entries]
+
+
+def name_without_language(name: str, pattern: re.Pattern[str], *, ending: bool = False) -> str:
+    """Return the path of a document without its ending, its language and its marks.
+
+    Args:
+        name: path below the folder of its side.
+        pattern: see ``mining.documents.language_pattern``.
+        ending: keep the ending.
+    """
+    folder, slash, file = name.rpartition("/")
+    if not ending:
+        file = stem_and_suffix(name)[0]
     # The pattern knows codes between hyphens, dots and slashes: en_US is en-US to it.
-    for entry in side.entries:
-        folder, slash, _ = entry.name.rpartition("/")
-        name = f"{folder}{slash}{stem_and_suffix(entry.name)[0]}".replace("_", "-")
-        keys.append(without_language(name, pattern))
-    return keys
+    return without_language(f"{folder}{slash}{file}".replace("_", "-"), pattern)
 
 
 class SentenceFacts(NamedTuple):

@@ -48,7 +48,7 @@ from interlingua.mining import defaults
 DIAGONALS_AT_ONCE = 64
 """Diagonals with costs that are computed by one matrix product."""
 GRAIN = 1e-3
-"""1 - cos below this is taken for this: where texts are copied, one to one is then cheaper than two
+"""1 - cos below this is taken for this: if texts are copied, one to one is then cheaper than two
 to two."""
 BlockVectors = Float32[ndarray, "k n d"]
 """``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
@@ -63,7 +63,7 @@ LinkShape = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AlignConfig(CheckedSettings):
-    """How two documents are searched.
+    """Settings of the search for links between two documents.
 
     The server makes one without a verb. ``AlignOptions`` has options for the first three fields;
     types and defaults of both are in ``mining/defaults.py``.
@@ -181,8 +181,9 @@ def align_blocks(
     config = config or AlignConfig()
     if min(len(source), len(target)) < config.max_sentences - 1:
         raise ConfigError(
-            f"links of {config.max_sentences} sentences need blocks of {config.max_sentences - 1},"
-            f" got {min(len(source), len(target))}"
+            f"links of {config.max_sentences} sentences require blocks of up to"
+            f" {config.max_sentences - 1} sentences, found blocks of up to"
+            f" {min(len(source), len(target))}; embed longer blocks or reduce max_sentences"
         )
     # Halve both documents until the coarsest level is small enough to be searched in full.
     levels = [(source, target)]
@@ -332,7 +333,7 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
 
 def full_band(n: int, m: int) -> SearchBand:
     """Return all positions of two documents."""
-    # On diagonal a, x = a - y is at most n, so that y begins with a - n.
+    # On diagonal a, x = a - y is at most n, so that y starts with a - n.
     return SearchBand(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
 
 
@@ -340,7 +341,7 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Sear
     """Return positions near a path: straight lines between its points, ``reach`` to either side.
 
     Args:
-        path: points in order, the beginning among them; those beyond the end are moved there.
+        path: points in order, the start among them; those beyond the end are moved there.
         n: sentences of the source.
         m: of the target.
         reach: positions.
@@ -446,7 +447,7 @@ def _prices(
         return prices
     # The rectangle of sentences around these places: one product of matrices holds the cosines of
     # all of them. It starts one sentence earlier, for the costs of blocks without their last
-    # sentence. Place x lies behind sentence x - 1.
+    # sentence. Place x is after sentence x - 1.
     lowest = (max(x[is_linked].min() - 1, 1), max(y[is_linked].min() - 1, 1))
     left = slice(lowest[0] - 1, x[is_linked].max())
     right = slice(lowest[1] - 1, y[is_linked].max())

@@ -53,13 +53,13 @@ MAX_MESSAGE_CHARACTERS = 2000
 REMEDIES = {
     errno.ENOSPC: "free some space and run the same command again",
     errno.EDQUOT: "free some space and run the same command again",
-    errno.EACCES: "choose a place that you may write to, or read",
-    errno.EROFS: "choose a place that can be written to",
-    errno.ENOTDIR: "a part of the path is a file; choose another place",
-    errno.EISDIR: "it is a folder; name a file",
+    errno.EACCES: "check the permissions, or choose another path",
+    errno.EROFS: "choose a path that can be written to",
+    errno.ENOTDIR: "a part of the path is a file; choose another path",
+    errno.EISDIR: "expected a file, found a folder; pass the path of a file",
     errno.ENOENT: "check the path",
-    errno.EMFILE: "allow more open files: ulimit -n 4096",
-    errno.ENOMEM: "give it more memory, or less to do",
+    errno.EMFILE: "raise the limit of open files: ulimit -n 4096",
+    errno.ENOMEM: "free some memory, or process less data at a time",
 }
 
 
@@ -79,14 +79,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if is_first_on_machine():
             _tell(str(error))
         sys.exit(USERS_ERROR)
-    except KeyboardInterrupt:  # before the command began
+    except KeyboardInterrupt:  # before the command started
         _tell("stopped")
         sys.exit(USERS_ERROR)
     except BrokenPipeError:
         reader_has_left()
     except OSError as error:
         # A full disk may be met anywhere, so that not every place makes an error of ours of it.
-        remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths given")
+        remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths")
         message = f"{error.strerror or error}; {remedy}"
         if error.filename is not None:
             message = f"{os.fsdecode(error.filename)}: {message}"
@@ -107,7 +107,7 @@ def _dispatch(verb: str, rest: list[str]) -> None:
         print(f"interlingua {__version__}")
     elif verb not in VERBS:
         raise InterlinguaError(
-            f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help"
+            f"unknown command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help"
         )
     else:
         call_verb(verb, VERBS[verb], rest)

@@ -1,6 +1,6 @@
 """Text that ``interlingua train --help`` shows below the options.
 
-That is the methods, and a config to begin with.
+That is the methods, and a config to start with.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ _SHOWN = 12
 LEARNED_FROM = 200_000
 """Pairs at even distances through all, by which the share of right ones is estimated."""
 JUDGE = (
-    "50 pairs that you judge, at even distances through the list, would settle it: give them with"
-    " --labels in place of --parallel"
+    "to verify these numbers, judge 50 pairs spread evenly over the list and pass them with"
+    " --labels instead of --parallel"
 )
 _PAIRS_AT_ONCE = 8192
 """Mined pairs that are filtered at a time."""
@@ -131,7 +131,7 @@ class Filter:
         threshold: from the options, or found for the precision.
         prior: share of right pairs, from the options or estimated.
         cuts: pairs expected at each precision, of the pairs of ``learn``.
-        interval: in which the true precision of the kept pairs is expected, where one is requested.
+        interval: in which the true precision of the kept pairs is expected, if one is requested.
         learned_from: pairs of ``learn``, in words.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
@@ -154,8 +154,8 @@ class Filter:
         cut.check_cut()
         if calibration is None and cut.needs_calibration:
             raise ConfigError(
-                f"{cut.needs_calibration[0]} needs --calibration; make one with interlingua"
-                " calibrate for mine, with interlingua score --learn for score"
+                f"{cut.needs_calibration[0]} requires --calibration; make one with `interlingua"
+                " calibrate` for mine, or with `interlingua score --learn` for score"
             )
         self.cut = cut
         self.calibration = calibration
@@ -282,7 +282,7 @@ class Filter:
         if precision is not None and self.threshold is not None:
             cut = f"threshold {self.threshold:.4f}"
             if math.isinf(self.threshold):
-                cut = "reached by no pair"
+                cut = "no pair reaches it"
             elif self.interval is not None:
                 cut += f", {interval_in_words(self.interval)}"
             lines.append(f"precision {precision:g}: {cut}, by {self.learned_from}")
@@ -319,9 +319,9 @@ class Filter:
         if below <= MUCH:
             return []
         return [
-            f"warning: the threshold of {threshold:g} cuts {below:.0%} of the pairs, and the"
-            " same number means another thing for another model and other texts; learn what a"
-            " score is worth with --learn, then cut by --calibration and --precision"
+            f"warning: the threshold {threshold:g} rejects {below:.0%} of the pairs, and its"
+            " meaning depends on the model and the texts; calibrate the scores with --learn, then"
+            " pass --calibration and --precision"
         ]
 
 
@@ -381,13 +381,15 @@ def output_format(path: PathLike | None, format: str | None) -> str:
         named = format or guess_format(path)
         if named in READ_ONLY:
             raise ConfigError(
-                f"{path}: the format {named} is read only; write .tsv, .jsonl, .csv, .xlsx or .tmx"
+                f"{path}: the format {named} cannot be written; use .tsv, .jsonl, .csv, .xlsx or"
+                " .tmx"
             )
         return named
     found = format or "tsv"
     if found not in ON_STDOUT:
         raise ConfigError(
-            f"standard output is tsv, jsonl or csv, not {found!r}; name a file with --output"
+            f"standard output: expected tsv, jsonl or csv, found {found!r}; pass a file with"
+            " --output"
         )
     return found
 
@@ -447,7 +449,7 @@ def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPla
     name = guess_format(path)
     if name not in WRITTEN:
         raise ConfigError(
-            f"{path}: pairs are written as .tsv, .jsonl, .csv, .xlsx or .tmx; choose one"
+            f"{path}: pairs cannot be written in this format; use .tsv, .jsonl, .csv, .xlsx or .tmx"
         )
     check_columns(columns, MINE_COLUMNS, checks)
     return name
@@ -463,7 +465,7 @@ class Written:
         threshold: the score from the options, or found for the precision; None if neither is set.
         prior: share of right pairs among those that no check rejects, by the calibration.
         accepted: pairs that no check of single pairs rejects, if there is a calibration.
-        interval: in which the true precision is expected, where one was requested.
+        interval: in which the true precision is expected, if one was requested.
         advice: how to narrow the interval, in lines.
         cuts: pairs expected at each precision.
         best: of the kept ones, at even distances in the list.
@@ -606,7 +608,7 @@ def refused(checker: Checker, mined: Mined, pairs: NDArray[np.void]) -> NDArray[
 
 
 class _Sampler:
-    """Takes samples of the rows for the page.
+    """Sampler of the rows for the page.
 
     Args:
         written: where they go.
@@ -641,6 +643,6 @@ class _Sampler:
             written.best.append(row)
         for reason in row.reasons:
             some = written.rejects.setdefault(reason, [])
-            # Pairs below the threshold are shown around the cut, where they are of interest.
+            # Pairs below the threshold are shown around the cut, if they are of interest.
             if len(some) < _SHOWN and reason != BELOW:
                 some.append(row)

@@ -1,6 +1,6 @@
 """How pairs of sentences are found: the options that ``mine`` and ``calibrate`` have in common.
 
-The options classes of the verbs inherit them, and the steps of mining are given such a class. This
+The options classes of the verbs inherit them, and the steps of mining receive such a class. This
 module loads neither numpy nor torch, as ``--help`` imports it.
 """
 
@@ -31,18 +31,20 @@ def parse_size(text: str | int) -> int:
     text = str(text)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
-        raise ConfigError(f"not a size: {text!r}; give a number with a unit, e.g. 4GiB or 800MiB")
+        raise ConfigError(
+            f"--memory: expected a size with a unit, such as 4GiB or 800MiB, found {text!r}"
+        )
     size = int(float(found[1]) * _UNITS[found[2].upper()])
     if size < 1:
         raise ConfigError(
-            f"{text!r} leaves no memory to work in; give a size above 0, e.g. 4GiB or 800MiB"
+            f"--memory: expected a size greater than 0, such as 4GiB or 800MiB, found {text!r}"
         )
     return size
 
 
 @dataclass(frozen=True)
 class PairSearch(Options):
-    """How pairs are found."""
+    """Options of the search for pairs."""
 
     documents: str | None = option(
         None,
@@ -81,8 +83,8 @@ class PairSearch(Options):
     # Limits of the work.
     memory: str | int = option(
         f"{defaults.MEMORY_GIB}GiB",
-        "Memory for reading, search and the choice of pairs, in addition to the model's: 4GiB,"
-        " 800MiB.",
+        "Memory for reading, search and the choice of pairs, in addition to the model's, in bytes"
+        " or with a unit: 4GiB, 800MiB.",
         group=SEARCH,
         unit="bytes",
     )
@@ -99,15 +101,16 @@ class PairSearch(Options):
         parse_size(self.memory)
         match = self.document_match
         if self.is_like_laser and match is not None:
-            raise ConfigError("LASER's script knows no documents; drop one of the two options")
+            raise ConfigError("--laser and --documents cannot be combined; remove one")
         if self.approximation is not None and match is not None:
             raise ConfigError(
-                "within documents the search is exact, and short; drop the approximate one"
+                "--approximate and --documents cannot be combined, because the search within"
+                " documents is short; remove --approximate"
             )
 
     @property
     def document_match(self) -> DocumentMatch | None:
-        """How documents are matched, if only texts of matched documents are compared."""
+        """The matching of documents, if only texts of matched documents are compared."""
         if not self.documents:
             return None
         from interlingua.mining.documents import DocumentMatch
@@ -121,7 +124,7 @@ class PairSearch(Options):
 
     @property
     def approximation(self) -> Approximate | None:
-        """How to search approximately; None = exactly, as by every verb but ``mine``."""
+        """The approximate search; None = exact, as by every verb but ``mine``."""
         return None
 
     @property

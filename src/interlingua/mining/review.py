@@ -94,7 +94,9 @@ def check_review(path: PathLike) -> str:
     """
     found = stem_and_suffix(path)[1].removeprefix(".")
     if found not in _FORMATS:
-        raise ConfigError(f"{path}: a review sheet is .xlsx, .csv or .tsv; choose one")
+        raise ConfigError(
+            f"{path}: a review sheet must be .xlsx, .csv or .tsv; use one of these endings"
+        )
     return found
 
 
@@ -113,7 +115,7 @@ class ReviewItem(NamedTuple):
 
 
 class ReviewSampler:
-    """Chooses the pairs of a review sheet from a stream, in memory for a few sheets.
+    """Sampler of a review sheet's pairs from a stream, in memory for a few sheets.
 
     A third are the worst pairs, a third pairs with a finding of a check (of all checks in turn,
     the worst first), and the rest is a random sample of all. A stream with at most as many pairs
@@ -281,7 +283,7 @@ def judged_key(source: str, target: str) -> tuple[str, str]:
     """Return the key that a pair shares with its row of a sheet.
 
     Spreadsheets change line ends, drop characters that XML has no place for, and hold only the
-    beginning of a very long text.
+    start of a very long text.
     """
     return _text_key(source), _text_key(target)
 
@@ -299,7 +301,7 @@ class Judgments(NamedTuple):
     Attributes:
         answers: source and target -> whether they are translations.
         places: the same -> where the answer is, in words.
-        notes: lines on what was left out.
+        notes: lines on omitted pairs.
     """
 
     answers: dict[tuple[str, str], bool]
@@ -318,8 +320,8 @@ class Judgments(NamedTuple):
         named = [self.places[texts] for texts in lost[:_NAMED] if texts in self.places]
         where = f" ({', '.join(named)}{' ...' if len(lost) > len(named) else ''})" if named else ""
         return [
-            f"warning: {count_of(len(lost), 'judged pairs')} of {len(self.answers):,} not found in"
-            f" the bitext{where}; was a text changed?"
+            f"warning: {count_of(len(lost), 'judged pairs')} of {len(self.answers):,} not found"
+            f" in the bitext{where}; check whether their texts were changed"
         ]
 
 
@@ -365,8 +367,8 @@ def _answered(rows: Iterator[tuple[int, list[str]]], path: Path) -> Judgments:
     for name in ("source", "target", "answer"):
         if name not in header:
             raise DataError(
-                f"no column {name}; there are: {', '.join(header)}; a sheet of judged pairs is that"
-                " of interlingua score --review",
+                f"no column {name}; its columns are: {', '.join(header)}; use a review sheet that"
+                " `interlingua score --review` wrote",
                 path=path,
                 line=1,
             )
@@ -389,10 +391,14 @@ def _answered(rows: Iterator[tuple[int, list[str]]], path: Path) -> Judgments:
         else:
             places.setdefault(texts, f"row {number}")
     for text in contradicted:
-        log.warning("%s: %s answer the same pair differently; the first counts", path, text)
+        log.warning(
+            "%s: %s contain different answers for the same pair; the first answer is used",
+            path,
+            text,
+        )
     if not answers:
         raise DataError(
-            f"no row is answered good or bad ({unsure:,} unsure, {blank:,} blank); fill in the"
+            f"no row has the answer good or bad ({unsure:,} unsure, {blank:,} blank); fill in the"
             " column answer",
             path=path,
         )
@@ -414,8 +420,8 @@ def _meaning(cell: str, path: Path, row: int, column: int) -> str:
     if word not in _MEANINGS:
         where = f"cell {chr(ord('A') + column)}{row}" if column < 26 else f"row {row}"
         raise DataError(
-            f"{where}: the answer {cell[:40]!r} is no known word; expected good, bad or unsure"
-            " (or yes, no, y, n, 1, 0)",
+            f"{where}: unknown answer {cell[:40]!r}; use one of: good, bad, unsure (or yes, no,"
+            " y, n, 1, 0)",
             path=path,
         )
     return _MEANINGS[word]

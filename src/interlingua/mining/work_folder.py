@@ -99,4 +99,6 @@ def at_work(
         with contextlib.suppress(OSError):
             folder.rmdir()
         if folder.exists():
-            log.warning("%s is kept: it holds files that this command did not make", folder)
+            log.warning(
+                "%s is kept, because it contains files that this command did not make", folder
+            )

@@ -1,7 +1,7 @@
 """Writers of scored pairs, with which ``score`` and ``mine`` write kept and rejected pairs.
 
 A row is a pair with named values. Formats that have columns hold these values, the others hold the
-two texts and, where they can, the score.
+two texts and, if they can, the score.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PairRow(NamedTuple):
         pair: with its score.
         columns: name -> value.
         reasons: why it is rejected; empty where it is kept.
-        lines: numbers, from 0, of the first line of the source and of the target, where both are
+        lines: numbers, from 0, of the first line of the source and of the target, if both are
             texts to mine.
         measured: values of the checks, which are columns too.
         extra: columns that the input has besides.
@@ -128,13 +128,13 @@ def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: C
     if columns is None:
         return
     if not columns:
-        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
+        raise ConfigError(f"--columns: no column is named; use one or more of: {', '.join(known)}")
     for column in columns:
         if column not in known:
             hint = did_you_mean(column, known)
             # There is such a check, and it is not one of those that are measured.
             if column in CHECKS:
-                hint = "; name it in --check too"
+                hint = "; add it to --check too"
             raise ConfigError(f"unknown column {column!r}{hint}")
 
 
@@ -146,7 +146,9 @@ def format_with_columns(path: PathLike, what: str) -> str:
     """
     found = guess_format(path)
     if found not in WITH_COLUMNS:
-        raise ConfigError(f"{path}: {what} are written as .tsv, .jsonl, .csv or .xlsx; choose one")
+        raise ConfigError(
+            f"{path}: {what} cannot be written in this format; use .tsv, .jsonl, .csv or .xlsx"
+        )
     return found
 
 
@@ -312,7 +314,7 @@ class _Table:
         lost = [name for name in self.late if name not in LANGUAGE_COLUMNS]
         if lost:
             log.warning(
-                "%s: columns of the input that are left out: %s; write .jsonl to keep them",
+                "%s: columns of the input are left out: %s; write .jsonl to keep them",
                 path or "standard output",
                 ", ".join(sorted(lost)),
             )

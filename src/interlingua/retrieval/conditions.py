@@ -64,9 +64,9 @@ def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
             continue
         if not is_field(name):
             raise ConfigError(
-                f"--where {where!r}: no passage has a field {name!r}, and the index has no such"
-                f" column; columns are {', '.join(NAMED_COLUMNS)}; write a text in single"
-                " quotes: 'science', and a name with spaces in double quotes: \"page no\""
+                f"--where {where!r}: unknown field {name!r}; use a field of the passages' metadata"
+                f" or one of: {', '.join(NAMED_COLUMNS)}; write texts in single quotes: 'science',"
+                ' and names with spaces in double quotes: "page no"'
             )
         value = f"json_get_string(metadata, '{name.replace(chr(39), chr(39) * 2)}')"
         kind = _compared_with(dense, number)

@@ -86,16 +86,17 @@ class ServeSettings(Options):
         """Check ranges, the key and the origins."""
         if self.api_key is not None and not self.api_key.strip():
             raise ConfigError(
-                "api_key is empty, which would admit everyone; give a key, or drop the option"
+                "api_key is empty, which would accept every client; pass a key, or remove the"
+                " option"
             )
         if self.admin and self.api_key is None:
             raise ConfigError(
-                "admin lets every client change the index; give a key with --api-key or"
-                " INTERLINGUA_SERVE_API_KEY, or drop --admin"
+                "admin requires a key, because it allows clients to change the index; add"
+                " --api-key, set INTERLINGUA_SERVE_API_KEY, or remove --admin"
             )
         for origin in self.cors_origin or ():
             if not ORIGIN.fullmatch(origin):
                 raise ConfigError(
-                    f"cors_origin {origin!r} is no origin; expected a scheme and a host without a"
-                    " path, such as https://example.org or app://obsidian.md, or *"
+                    f"cors_origin {origin!r}: expected a scheme and a host without a path, such as"
+                    " https://example.org or app://obsidian.md, or *"
                 )

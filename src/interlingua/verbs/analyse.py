@@ -146,7 +146,8 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
     names: Sequence[str | None] = listed(options.name or None) or [None] * len(models)
     if len(names) != len(models):
         raise ConfigError(
-            f"--name gives {len(names)} names for {len(models)} models; separate them with a comma"
+            f"--name: {len(names)} names for {len(models)} models; pass one name per model,"
+            " separated by commas"
         )
     # --set is for the backend and for the analyses; each takes the keys that start with a name of
     # its own.

@@ -142,7 +142,7 @@ def _numbers(option: str, numbers: Numbers | None) -> list[float] | None:
         return [float(part) for part in listed(numbers) or []]
     except ValueError:
         raise ConfigError(
-            f"--{option} {numbers!r}: expected numbers with commas, such as 0.4,0.6"
+            f"--{option}: expected numbers separated by commas, such as 0.4,0.6, found {numbers!r}"
         ) from None
 
 

@@ -153,7 +153,7 @@ def _table_of_results(paths: list[Path], options: CompareOptions) -> str:
     from interlingua.evaluation.results import read_results, result_table_text
 
     shaping = options.of_tables | options.of_both | {"rows": options.rows}
-    _refuse_shaping(shaping, "a table of results holds all of them as they are")
+    _refuse_shaping(shaping, "a table of results contains all results unchanged")
     of_results, analyses = _results_and_analyses(paths)
     results = read_results(of_results, needed=not analyses)
     return result_table_text(results) + record.analysis_table_text(analyses)
@@ -163,7 +163,7 @@ def _refuse_shaping(values: dict[str, Any], reason: str) -> None:
     """Refuse options that only other formats use."""
     for name, value in values.items():
         if value not in (None, False, "groups", "scores"):
-            raise ConfigError(f"--{name} shapes a table; {reason}, so leave it out")
+            raise ConfigError(f"--{name} has no effect, because {reason}; remove it")
 
 
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:

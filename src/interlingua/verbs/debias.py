@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 Array = Any
 """An array of numpy, or an object with ``__array__``."""
 OF_MODELS = ("prompt", "backend", "settings", "dtype", "device", "column")
-"""Options that are read only where texts are embedded."""
+"""Options that are read only if texts are embedded."""
 OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
-"""Options that are read only where a map is estimated."""
+"""Options that are read only if a map is estimated."""
 
 
 @dataclass(frozen=True)
@@ -139,16 +139,19 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
                 object.__setattr__(self, field.name, None)
         if self.vectors is None:
             if self.labels is not None or self.map is not None:
-                raise ConfigError("--labels and --map go with --vectors; add it, or remove them")
+                raise ConfigError(
+                    "--labels and --map require --vectors; add --vectors, or remove them"
+                )
             if self.model is None or not self.texts:
                 raise ConfigError(
-                    "debias needs a model and texts, or vectors: interlingua.debias(model, texts,"
-                    " output); on the command line: interlingua debias MODEL TEXTS... -o DIR"
+                    "expected a model and texts, or vectors; in Python: interlingua.debias(model,"
+                    " texts, output); on the command line: interlingua debias MODEL TEXTS... -o"
+                    " DIR"
                 )
             return
         if self.model is not None:
             raise ConfigError(
-                f"--vectors maps stored vectors and reads no model or texts; remove {self.model}"
+                f"--vectors and a model or texts cannot be combined; remove {self.model}"
             )
         if not isinstance(self.vectors, str | os.PathLike):
             # Arrays come back, and nothing is written.
@@ -166,7 +169,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 
     @property
     def of_estimate(self) -> DebiasOptions:
-        """How the map is estimated."""
+        """The options of the map's estimate."""
         from interlingua.analysis.debiasing.debias import DebiasOptions
 
         return filled(
@@ -227,12 +230,12 @@ def run_debias(
             language_map=options.map,
             **how,
         )
-    # Here --set is for the backend alone, so that nothing may be left over.
+    # Here --set is only for the backend, so that nothing may be left over.
     own, others = backend_settings(options.settings or (), options.backend)
     if others:
         raise ConfigError(
-            f"--set {others[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1"
-            f"{train_key_hint_of(others[0])}"
+            f"--set {others[0]}: expected BACKEND.OPTION=VALUE, for example"
+            f" function.version=1{train_key_hint_of(others[0])}"
         )
     texts = options.texts or ()
     if isinstance(texts, str | os.PathLike):

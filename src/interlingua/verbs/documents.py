@@ -33,13 +33,14 @@ from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.remote import keep_inputs
-from interlingua.verbs.parts.input_checks import MODEL_FILES, check_inputs
+from interlingua.verbs.parts.input_checks import check_inputs
 from interlingua.verbs.parts.shared_options import (
     BACKEND,
     AlignmentOptions,
     ModelOptions,
     PairOptions,
     as_path,
+    is_model_folder,
     output_option,
 )
 
@@ -183,8 +184,7 @@ def _names_documents(name: str) -> bool:
     """Return whether a name is one of documents: a folder is, unless it holds a model."""
     path = Path(name)
     if path.is_dir():
-        # A run has its models in folders.
-        return not any((path / file).is_file() for file in (*MODEL_FILES, "run.json"))
+        return not is_model_folder(path)
     if path.is_file() or "," in name or any(mark in name for mark in "*?["):
         return True
     # Any other name is one of documents, so that a path with a slip is reported as a path.
@@ -249,9 +249,11 @@ def check_documents_options(options: DocumentsOptions) -> MemoryConfig:
 
     check_choice("match", options.match, MATCHES)
     if options.pairs is not None and options.match != "auto":
-        raise ConfigError(f"--pairs names all pairs; leave out --match {options.match}")
+        raise ConfigError(f"--pairs and --match {options.match} cannot be combined; remove one")
     if options.output is None and (options.report is not None or options.paired is not None):
-        raise ConfigError("a report and a file of pairs need an output; name it with --output")
+        raise ConfigError(
+            "--report and --write-pairs require --output; add --output, or remove them"
+        )
     if options.output is not None:
         guess_format(options.output)
     return MemoryConfig(

@@ -41,6 +41,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions, SheetOptions):
         REQUIRED,
         kind=str,
     )
+    # The form of the vectors.
     normalize_embeddings: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
     truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
@@ -92,10 +93,12 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     if options.precision != "float32":
         form["precision"] = options.precision
     if options.devices > 1 and options.ray is not None:
-        raise ConfigError("--ray shares the work out by itself; drop --devices")
+        raise ConfigError("--ray and --devices cannot be combined; remove --devices")
     if form and options.backend != "interlingua":
         flag = next(iter(form)).replace("_", "-")
-        raise ConfigError(f"--{flag} is for our own models; drop it, or say --backend interlingua")
+        raise ConfigError(
+            f"--{flag} requires --backend interlingua; remove it, or change --backend"
+        )
     check_inputs(options)
     if os.fspath(options.output).endswith(".parquet"):
         require_extra("pyarrow", extra="parquet")

@@ -138,7 +138,9 @@ def data_folder(data: PathLike | None) -> Path:
     if data is None:
         data = os.environ.get(DATA_VARIABLE)
     if data is None:
-        raise DataError("no data: give --data DIR or set INTERLINGUA_DATA")
+        raise DataError(
+            "no folder of data sets is set; pass --data DIR, or set the variable INTERLINGUA_DATA"
+        )
     return Path(data).expanduser()
 
 
@@ -157,8 +159,8 @@ def check_encoder_named(
     is_named = isinstance(model, str | os.PathLike)
     if not is_named and not callable(getattr(model, "encode", None)):
         raise ConfigError(
-            "expected an encoder (interlingua.load) or a model's folder first, got"
-            f" {with_article(type(model).__name__)}; call interlingua.{call}"
+            "the first argument: expected an encoder (interlingua.load) or a model's folder,"
+            f" found {with_article(type(model).__name__)}; call interlingua.{call}"
         )
 
 
@@ -185,7 +187,8 @@ def measured_model(
     for choice, value in choices.items():
         if value not in (None, "interlingua"):
             raise ConfigError(
-                f"{choice} is chosen when a model is loaded; name the model, or drop the option"
+                f"{choice} can only be set for a model that is passed by its name; pass the name,"
+                " or remove the option"
             )
     return model, describe_encoder(model, name=name)
 
@@ -286,8 +289,8 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
     settings = read_index_settings(folder)
     if options.suite not in (DEFAULT_SUITE, INDEX_TASK):
         raise ConfigError(
-            f"{folder} is an index, which the task {INDEX_TASK} alone measures, got the suite"
-            f" {options.suite!r}; leave --suite out, or name a model"
+            f"{folder} is an index, which only the task {INDEX_TASK} can measure, found the suite"
+            f" {options.suite!r}; remove --suite, or pass a model"
         )
     prompt = options.query_prompt
     if prompt is None:
@@ -452,12 +455,12 @@ def write_frame_pairs(frame: Any, folder: Path) -> Path:
     pairs, languages = frame_pairs(frame)
     if languages is None:
         raise DataError(
-            "the columns of the table are not called by languages; rename them, for example"
+            "the columns of the table are not named after languages; rename them, for example"
             " table.rename(columns={'source': 'de', 'target': 'en'})"
         )
     rows = list(pairs)
     if not rows:
-        raise DataError("data: the table has no rows; expected one for each pair of translations")
+        raise DataError("data: the table is empty; expected one row for each pair of translations")
     folder.mkdir()
     name = "-".join(languages)
     with atomic_write(folder / f"{name}.tsv") as file:

@@ -156,7 +156,7 @@ class ExportOptions(Options):
 def run_export(
     options: ExportOptions, on_verified: Callable[[Verification], None] = lambda _: None
 ) -> Exported:
-    """Export a model for other libraries, and verify its vectors there.
+    """Write a model for other libraries, and verify its vectors there.
 
     It is a directory for sentence-transformers, or graphs, or token vectors.
 
@@ -269,8 +269,9 @@ def _without_weights(model: str, output: Path, kinds: Sequence[str]) -> list[str
     if "compact" in kinds:
         return []
     return [
-        f"{output} has graphs and no weights: sentence-transformers and transformers can't load it;"
-        f" for those run: interlingua export {model} -o DIR, or --compact for both in one"
+        f"{output} contains graphs without weights, which sentence-transformers and transformers"
+        " cannot load; to write weights, run: interlingua export"
+        f" {model} -o DIR; --compact writes both"
     ]
 
 
@@ -312,22 +313,19 @@ def _refuse(options: ExportOptions, kinds: list[str]) -> None:
         if not options.verify_only:
             other = kinds[0]
         raise ConfigError(
-            f"--static and --{other}: make the token vectors first, then export their directory"
+            f"--static and --{other} cannot be combined; export with --static first, then export"
+            " its directory"
         )
     if options.verify_only and kinds:
-        raise ConfigError(
-            f"--verify-only and --{kinds[0]}: what is in the directory is compared; drop"
-            f" --{kinds[0]}"
-        )
+        raise ConfigError(f"--verify-only and --{kinds[0]} cannot be combined; remove --{kinds[0]}")
     if options.static and options.corpus is None:
         raise ConfigError(
-            "--static trains on parallel text: give --corpus, the folder that interlingua prepare"
-            " wrote"
+            "--static requires --corpus; pass the folder that `interlingua prepare` wrote"
         )
     of_static = {"corpus": options.corpus, "dim": options.dim, "set": options.settings}
     for name, value in of_static.items():
         if value is not None and not options.static:
-            raise ConfigError(f"--{name} is for --static; drop it, or say --static")
+            raise ConfigError(f"--{name} requires --static; add --static, or remove it")
 
 
 export = function_of(ExportOptions, run_export, "export")

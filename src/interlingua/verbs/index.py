@@ -224,13 +224,12 @@ def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
         ConfigError: there is no folder to write, or no file of passages.
     """
     if options.output is None:
-        raise ConfigError("name the folder of the index: -o DIR")
+        raise ConfigError("index build requires the folder of the index; add -o DIR")
     if is_file_name(arguments[0]):  # no model, but a file to index
         arguments = [DEFAULT_MODEL, *arguments]
     if len(arguments) == 1:
         raise ConfigError(
-            f"{arguments[0]}: given alone, and no file; expected files of passages, such as"
-            " texts/*.txt, after a model or without one"
+            f"{arguments[0]}: no files of passages follow; add files, such as texts/*.txt"
         )
     return arguments
 
@@ -238,10 +237,11 @@ def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
 def _check_arguments(options: IndexOptions, arguments: list[str]) -> None:
     """Check the model, the index, the files and the packages; see ``verbs.parts.input_checks``."""
     if options.action == "delete" and len(arguments) == 1 and options.where is None:
-        raise ConfigError("name ids, or a condition with --where")
+        raise ConfigError("index delete requires ids or a condition; pass ids, or add --where")
     if options.action in READING and len(arguments) > 1:
         raise ConfigError(
-            f"index {options.action} takes one index, got {len(arguments)}: {' '.join(arguments)}"
+            f"index {options.action}: expected one index, found {len(arguments)}"
+            f" ({' '.join(arguments)}); pass one"
         )
     if options.action in ("build", "add"):
         list_index_files(arguments[1:], options.output or arguments[0])
@@ -263,11 +263,12 @@ def _check(options: IndexOptions) -> None:
     if options.action not in _READ:
         guess = did_you_mean(options.action, _READ)
         raise ConfigError(
-            f"no such action {options.action!r}{guess}; there are: {', '.join(_READ)}"
+            f"unknown action {options.action!r}{guess}; the actions are: {', '.join(_READ)}"
         )
     if isinstance(options.arguments, str) or not options.arguments:
         raise ConfigError(
-            "name what to index: build MODEL FILES, add DIR FILES, delete DIR IDS, or an index"
+            "the arguments are missing; expected: build MODEL FILES, add DIR FILES, delete DIR"
+            " IDS, or the folder of an index"
         )
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     # Options that are set but belong to another action.

@@ -141,7 +141,10 @@ def _columns(options: LookOptions) -> tuple[str, str] | None:
     if options.source_column is None and options.target_column is None:
         return None
     if options.source_column is None or options.target_column is None:
-        raise ConfigError("--source-column and --target-column are named both or neither")
+        raise ConfigError(
+            "--source-column and --target-column require each other; add the missing one, or"
+            " remove both"
+        )
     return options.source_column, options.target_column
 
 
@@ -177,7 +180,7 @@ def _paths(options: LookOptions) -> Iterator[str]:
                 seen.add(key)
                 yield key
     if not seen:
-        raise ConfigError("no file is named; call interlingua look FILES")
+        raise ConfigError("no input files; run: interlingua look FILES")
 
 
 def _expanded(name: str) -> list[str]:

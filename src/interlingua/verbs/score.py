@@ -427,7 +427,10 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     # Pairs and tables in memory are checked where they are opened.
     has_columns = options.source_column is not None
     if file is not None and has_columns != (options.target_column is not None):
-        raise ConfigError("--source-column and --target-column are named both or neither")
+        raise ConfigError(
+            "--source-column and --target-column require each other; add the missing one, or"
+            " remove both"
+        )
     columns = listed(options.columns)
     check_columns(columns, SCORE_COLUMNS, checks)
     output_format(options.output, options.format)
@@ -440,10 +443,12 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     if options.review is not None:
         check_review(options.review)
     if options.review is not None and options.learn is not None:
-        raise ConfigError("--learn writes no pairs, so there is no --review; leave out one of them")
+        raise ConfigError(
+            "--learn and --review cannot be combined, because --learn writes no pairs; remove one"
+        )
     if options.calibration is None and needed:
         raise ConfigError(
-            f"{needed[0]} needs --calibration; make one with interlingua score --learn"
+            f"{needed[0]} requires --calibration; create one with `interlingua score --learn`"
         )
     # An output must not replace a file that is still to be read.
     outputs = [options.output, options.rejected, options.review, _bad_lines(options).path]
@@ -452,7 +457,8 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     keep_inputs(outputs, (file, options.calibration, options.labels))
     if config.margin == "absolute" and "hub" in checks.columns:
         raise ConfigError(
-            "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
+            "the check hub and --cosine cannot be combined, because cosines use no neighbors;"
+            " remove one"
         )
     return config, checks
 
@@ -518,7 +524,7 @@ def _open_in_memory(options: ScoreOptions) -> Stream:
             target = target or codes[1]
     elif options.source_column or options.target_column:
         raise ConfigError(
-            "source_column and target_column are for files and tables, got pairs; drop them"
+            "source_column and target_column require a file or a table, found pairs; remove them"
         )
     return pair_stream(pairs, source, target)
 
@@ -568,8 +574,8 @@ def write_scored(
             if options.output is not None:
                 raise
             raise InterlinguaError(
-                f"stopped after {count_of(kept.read, 'pairs')}; the lines so far are whole, begin"
-                " again for the rest"
+                f"stopped after {count_of(kept.read, 'pairs')}; the lines written so far are"
+                " complete; run the command again to score all pairs"
             ) from None
     return lines
 

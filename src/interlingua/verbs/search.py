@@ -48,6 +48,7 @@ class SearchOptions(Options):
         is_positional=True,
         is_in_memory=True,
     )
+    # How questions are embedded.
     language: str | None = option(
         None, "Language of the questions, in any code, if the model needs it.", group=INPUT
     )
@@ -139,7 +140,7 @@ def _check_first(options: SearchOptions) -> None:
             check_encoder_named(options.folder, "search(model, question, texts)")
     elif not isinstance(options.folder, str | os.PathLike):
         raise ConfigError(
-            "search needs the folder of an index, or texts after the question:"
+            "expected the folder of an index, or texts after the question; call"
             " interlingua.search(model, question, texts)"
         )
 
@@ -186,7 +187,7 @@ def _questions(questions: str | Sequence[str]) -> Iterator[str]:
     if questions == [STANDARD_INPUT]:
         return _typed_questions()
     if not questions or any(map(is_blank, questions)):
-        raise ConfigError("the question is empty; give some text")
+        raise ConfigError("the question is empty; pass a text")
     return iter(questions)
 
 
@@ -198,7 +199,7 @@ def _typed_questions() -> Iterator[str]:
             is_empty = False
             yield question
     if is_empty:
-        raise DataError("standard input holds no question; write one a line")
+        raise DataError("standard input contains no question; write one question per line")
 
 
 def run_search(options: SearchOptions) -> Ranking | list[Ranking]:

@@ -106,9 +106,9 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         return Trained(template=_write_template(options.init, options.config))
     if options.config is None:
         raise InterlinguaError(
-            "train needs a TOML file: interlingua.train(config), or"
-            " interlingua.train(init='finetune') writes one; on the command line: interlingua train"
-            " FILE, or --init finetune (or ems, mexma)"
+            "expected a TOML file; in Python: interlingua.train(config), or"
+            " interlingua.train(init='finetune') to create one; on the command line: interlingua"
+            " train FILE, or interlingua train --init finetune (or ems, mexma)"
         )
     overrides = _overrides(options)
     table: dict[str, Any] = {}
@@ -166,7 +166,8 @@ def _config(options: TrainOptions, table: dict[str, Any], overrides: list[str]) 
     if isinstance(config, TrainConfig):
         if options.settings:
             raise ConfigError(
-                "settings change a file or a mapping; change a TrainConfig by dataclasses.replace"
+                "settings can change a file or a mapping, not a TrainConfig; use"
+                " dataclasses.replace"
             )
         choices: dict[str, Any] = {
             "devices": options.devices,
@@ -192,7 +193,7 @@ def _write_template(recipe: str, config: Any) -> Path:
     path = Path(config or "train.toml")
     text = template(recipe)
     if path.exists():
-        raise InterlinguaError(f"{path}: there already; name another file, or remove it")
+        raise InterlinguaError(f"{path}: already exists; use another path, or delete the file")
     with atomic_write(path) as file:
         file.write(text)
     return path
@@ -223,7 +224,7 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
     if data.corpus is not None:
         folder = data.corpus / "valid_text"
         if folder.is_dir() and pair_files(folder):
-            # With the prompt that the stored training texts begin with.
+            # With the prompt that the stored training texts start with.
             evaluators.append(validation_evaluator(folder, prompt=prompt_of(data.corpus)))
     paths = data.similarity
     languages = ("eng_Latn", "eng_Latn")

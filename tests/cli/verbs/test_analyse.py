@@ -95,10 +95,10 @@ def test_a_function(refused, done, caplog, data, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         ("--only agnostic", "unknown analysis 'agnostic'; did you mean 'agnosticism'?"),
-        ("--languages zul", "no file for the language 'zul' here"),
-        ("--languages de", "1 language here; 2 are needed"),
+        ("--languages zul", "no file for the language 'zul'"),
+        ("--languages de", "2 languages are required, found 1 language"),
         ("--set agnosticism.j=2", "unknown key 'j'"),
-        ("--name a,b", "--name gives 2 names for 1 models"),
+        ("--name a,b", "--name: 2 names for 1 models"),
         ("--data nowhere", "nowhere: no such folder"),
     ],
 )

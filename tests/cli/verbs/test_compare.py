@@ -149,14 +149,14 @@ def test_one_table_of_all_with_arms_in_rows(done, files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--format pdf", "format 'pdf' is unknown; there are: markdown, latex, csv, html"),
+        ("--format pdf", "unknown format 'pdf'; use one of: markdown, latex, csv, html"),
         ("-o report.pdf", "report.pdf: a report ends with one of .md"),
         ("-o report.html --by tasks", "--by shapes a table; the page shows all rows and metrics"),
-        ("--by models", "by 'models' is unknown; there are: groups, languages, tasks"),
-        ("--baseline onne", "there is no column 'onne'"),
-        ("--baseline onne -o report.html", "there is no column 'onne'"),
+        ("--by models", "unknown by 'models'; use one of: groups, languages, tasks"),
+        ("--baseline onne", "unknown column 'onne'"),
+        ("--baseline onne -o report.html", "unknown column 'onne'"),
         ("--only xtreme", "no row contains 'xtreme'"),
-        ("--metric f1", "metric 'f1' is unknown; there are: accuracy"),
+        ("--metric f1", "unknown metric 'f1'; use one of: accuracy"),
         ("nothing.json", "nothing.json: can't be read"),
     ],
 )

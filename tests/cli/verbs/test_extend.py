@@ -18,15 +18,16 @@ def test_the_table_shows_gain_and_forgetting(done, tmp_path):
     )
     lines = done(*command).out.splitlines()
     assert re.match(
-        r"vocabulary: 0\.\d+ characters per token, [\d.]+ tokens for each of the pivot's, 0\.00 %",
+        r"vocabulary: 0\.\d+ characters per token, [\d.]+ tokens per token of the pivot language,"
+        r" 0\.00 %",
         lines[0],
     )
-    assert "0 of 190 other texts are tokenized otherwise" in lines[1]
+    assert "0 of 190 texts in other languages are tokenized differently" in lines[1]
     names = [
         "heldout: eus-eng",
         "check: deu-eng",
         "check: fra-eng",
-        "mean of the others, P@1",
+        "mean of the other languages, P@1",
         "sts.en.dev.tsv",
     ]
     assert [line[: len(name)] for line, name in zip(lines[3:], names, strict=False)] == names

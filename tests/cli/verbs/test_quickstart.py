@@ -7,7 +7,7 @@ from tests.getting_started.findings import made_up
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The settings the command asks for; the job itself is left out."""
+    """The settings that the command requests, without running the job."""
     settings = []
 
     def quickstart(wanted):

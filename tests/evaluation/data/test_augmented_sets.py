@@ -62,10 +62,10 @@ def test_round_trip(tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"other": {"src": "a", "errtype": "x"}}, "errtype.devtest.json knows none"),
+        ({"other": {"src": "a", "errtype": "x"}}, "errtype.devtest.json contains no line"),
         (["b"], r'{"altered": {"src": .*\(AttributeError'),
-        ({"b": {"src": "a"}}, r"got something else \(KeyError: 'errtype'\)"),
-        ({"b": "a"}, r"got something else \(TypeError"),
+        ({"b": {"src": "a"}}, r"found another form \(KeyError: 'errtype'\)"),
+        ({"b": "a"}, r"found another form \(TypeError"),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path, table, message):

@@ -150,9 +150,9 @@ def test_blank_lines_and_unicode_ids(tmp_path):
             "sw.dev.questions.tsv:1: passage '2'; sw.dev.passages.txt has lines 0 to 1",
         ),
         ("q1\tone\tNani?\n", "passage 'one'; "),
-        ("q1\t0\tNani?\nq1\t1\tWapi?\n", "sw.dev.questions.tsv:2: the id 'q1' stands here twice"),
+        ("q1\t0\tNani?\nq1\t1\tWapi?\n", "sw.dev.questions.tsv:2: the id 'q1' occurs twice"),
         ("q1\t0\t \n", "the question is empty"),
-        ("", "no questions here"),
+        ("", "no questions"),
     ],
 )
 def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, message):
@@ -172,7 +172,7 @@ def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, messa
             "corpus.jsonl:2: no _id or id here, only text",
         ),
         ("corpus.jsonl", "{\n", "corpus.jsonl:1: not JSON"),
-        ("corpus.jsonl", "[]\n", "corpus.jsonl:1: list, expected an object"),
+        ("corpus.jsonl", "[]\n", "corpus.jsonl:1: expected a JSON object, found list"),
         ("queries.jsonl", '{"_id": "q1"}\n', "queries.jsonl:1: no text here, only _id"),
         (
             "corpus.jsonl",
@@ -203,7 +203,7 @@ def test_broken_beir_files(tmp_path, name, text, message):
 
 def test_missing_files_and_json_of_another_form(tmp_path):
     write(tmp_path / "mrtydi-v1.1-swahili" / "topic.test.tsv", "1\tNani?\n")
-    with pytest.raises(DataError, match=r"qrels.test.txt: no such file"):
+    with pytest.raises(DataError, match=r"qrels.test.txt: file not found"):
         mr_tydi_sets(tmp_path, "test")["swahili"]()
     write(tmp_path / "mrtydi-v1.1-swahili" / "qrels.test.txt", "1 0 26#0\n")
     with pytest.raises(DataError, match=r"qrels.test.txt:1: 3 columns"):

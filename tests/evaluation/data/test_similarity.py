@@ -56,7 +56,7 @@ def test_sts17_in_four_layouts(tmp_path):
 def test_a_set_in_two_layouts_is_said_and_neither_is_taken(tmp_path, files, found):
     for name in files:
         write(tmp_path / name, "1\ta\tb\n")
-    with pytest.raises(DataError, match=f"({'|'.join(files)}) .*same set"):
+    with pytest.raises(DataError, match=f"({'|'.join(files)}) .*copy of"):
         found(tmp_path)
 
 
@@ -122,7 +122,7 @@ def test_gold_of_another_length_missing_gold_and_broken_json(tmp_path):
     write(tmp_path / "STS.input.track5.en-en.txt", "a\tb\nc\td\n")
     write(tmp_path / "en-de.jsonl", '{"score": 1}\n')
     files = sts17_files(tmp_path)
-    with pytest.raises(DataError, match=r"STS.gs.track5.en-en.txt: no such file"):
+    with pytest.raises(DataError, match=r"STS.gs.track5.en-en.txt: file not found"):
         read_scored_pairs(files["en-en"])
     write(tmp_path / "STS.gs.track5.en-en.txt", "1\n")
     with pytest.raises(DataError, match=r"2 lines, but STS.gs.track5.en-en.txt has 1"):

@@ -14,7 +14,7 @@ from tests.retrieval.topk.scanners import assert_equal, crowded, read_neighbors,
 
 
 class Dying(Workers):
-    """Does some tasks and is then stopped.
+    """Workers that run some tasks and are then stopped.
 
     What it was given can't be written to, as it comes from afar.
     """

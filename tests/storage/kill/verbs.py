@@ -47,7 +47,7 @@ config = "{out}/train.toml"
 set.encoder.path = "{{first.model}}"
 """
 CALLS = ("rename", "replace", "fsync", "fdatasync")
-"""Of the operating system, between which a run is killed: each ends a step, a record or a line."""
+"""System calls at which a run is killed: each ends a step, a record or a line."""
 
 
 def make_world(folder):
@@ -71,13 +71,13 @@ def make_world(folder):
 
 
 def prepare_config(world, out):
-    """A TOML file of prepare with absolute paths."""
+    """Write a TOML file of prepare with absolute paths."""
     text = PREPARE.replace('"corpus"', f'"{out}/corpus"')
     return text.replace("bitext/", f"{world}/bitext/")
 
 
 def train(world, out, name="train"):
-    """A command of a training run in a folder."""
+    """Return a command of a training run in a folder."""
     text = (world / f"{name}.toml").read_text(encoding="utf-8").replace("OUTPUT", f"{out}/run")
     (out / f"{name}.toml").write_text(text, encoding="utf-8")
     return ["train", f"{out}/{name}.toml"]
@@ -112,7 +112,7 @@ VERBS = ("prepare", "train", "train with a bank", "train stages", *COMMANDS)
 
 
 def command_of(verb, world, out):
-    """The command line of a verb that writes into a folder alone."""
+    """Return the command line of a verb that writes only into a folder."""
     out.mkdir(exist_ok=True)
     if verb == "prepare":
         (out / "prepare.toml").write_text(prepare_config(world, out), encoding="utf-8")

@@ -77,7 +77,7 @@ def test_a_second_run_leaves_finished_outputs_and_does_what_is_new(folder, tmp_p
         name for name in files_in(out) if before.get(name) != (out / name).stat().st_mtime_ns
     ]
     assert changed == ["de/app.po", "de/app.xliff", "de/broken.po", "score.journal"]
-    assert any("2 files done before" in line for line in found.lines)
+    assert any("2 files finished by an earlier run" in line for line in found.lines)
     with pytest.raises(ConfigError, match=r"threshold.*--output"):
         score(folder, output=out, threshold=0.5)
 

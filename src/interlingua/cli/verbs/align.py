@@ -19,6 +19,7 @@ def align(options: AlignOptions, quiet: bool) -> None:
         print(line, file=sys.stderr)
     if found.report.failed:
         raise InterlinguaError(
-            f"{len(found.report.failed)} of {found.documents} document pairs could not be aligned,"
-            " see above; the rest is done, and the same command does the others"
+            f"{len(found.report.failed)} of {found.documents} document pairs could not be aligned"
+            " (see the lines above), the others are finished; run the same command again to align"
+            " the rest"
         )

@@ -57,7 +57,7 @@ def debias_table(report: DebiasReport) -> str:
     rows = [[titles[name], _percent(before[name]), _percent(after[name])] for name in titles]
     lines = Table(heading, ["%", "before", "after"], rows).text()
     if before["own_pool"] is None or math.isnan(before["own_pool"]):
-        lines.append("no translations were recognized: retrieval was not measured")
+        lines.append("no translations were found, so retrieval was not measured")
         # The means of n languages differ in n - 1 directions.
         if language_map.rank == len(report.languages) - 1:
             lines[-1] += ", and all directions are removed"

@@ -25,8 +25,8 @@ def evaluate(options: EvaluateOptions, quiet: bool) -> None:
         found = evaluation.run(progress)
     if options.shard is not None:
         print(
-            f"shard {options.shard} is done; when all are, run the command without --shard to"
-            " score them"
+            f"shard {options.shard} is complete; after all shards are complete, run the command"
+            " without --shard to compute the scores"
         )
     _show(found, output)
 

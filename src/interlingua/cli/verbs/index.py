@@ -66,7 +66,7 @@ def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
     else:
         line = (
             f"{count_of(found.added, 'passages')} added, {found.replaced:,} replaced,"
-            f" {found.deleted:,} deleted, {found.unchanged:,} as they were"
+            f" {found.deleted:,} deleted, {found.unchanged:,} unchanged"
         )
     print(f"{found.folder}: {line}", file=sys.stderr)
 
@@ -104,6 +104,6 @@ def _table(info: IndexInfo) -> str:
         "question prompt": repr(info.question_prompt),
         "language map": "yes" if info.has_map else "no",
         "search": "approximate" if info.is_approximate else "exact",
-        "on the disk": f"{info.bytes:,} bytes in {count_of(info.versions, 'versions')}",
+        "disk usage": f"{info.bytes:,} bytes in {count_of(info.versions, 'versions')}",
     }
     return "\n".join(f"{name:<16} {value}" for name, value in rows.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from interlingua.cli.options import make_command
+from interlingua.errors import InterlinguaError, count_of
 from interlingua.runtime.progress import make_progress
 from interlingua.verbs.mine import MineOptions, run_mine
 
@@ -13,3 +14,8 @@ def mine(options: MineOptions, quiet: bool) -> None:
     with make_progress(quiet or options.plan) as progress:
         result = run_mine(options, progress)
     print("\n".join(result.lines))
+    if result.failures:
+        raise InterlinguaError(
+            f"{count_of(len(result.failures), 'files')} could not be mined; the first:"
+            f" {result.failures[0]}"
+        )

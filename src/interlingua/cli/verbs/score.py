@@ -19,6 +19,6 @@ def score(options: ScoreOptions, quiet: bool) -> None:
     print("\n".join(result.lines), file=sys.stderr)
     if result.failures:
         raise InterlinguaError(
-            f"{count_of(len(result.failures), 'files')} could not be scored; the first:"
+            f"{count_of(len(result.failures), 'files')} could not be scored; first error:"
             f" {result.failures[0]}"
         )

@@ -21,7 +21,7 @@ def serve(options: ServeOptions, _: bool) -> None:
     # The parser of options would take it for unset.
     if os.environ.get(f"{_PREFIX}API_KEY") == "":
         raise ConfigError(
-            f"{_PREFIX}API_KEY is empty, which would admit everyone; give a key, or unset the"
+            f"{_PREFIX}API_KEY is empty, which would accept every client; set a key, or unset the"
             " variable"
         )
     run_serve(options)

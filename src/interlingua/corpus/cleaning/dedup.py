@@ -24,7 +24,7 @@ class ExactDeduplicator:
     of at most about 2^-58.
 
     Args:
-        folder: where the runs go; made where it is missing. Only this object's files are written
+        folder: of the runs; made if it is missing. Only this object's files are written
             there. None = all keys stay in memory.
         run_keys: keys kept in memory.
     """

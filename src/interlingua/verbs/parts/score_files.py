@@ -8,13 +8,14 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from interlingua.config.options import listed
 from interlingua.errors import ConfigError, InterlinguaError, count_of
-from interlingua.storage.files import PathLike, sha256_file, stem_and_suffix
-from interlingua.storage.journal import Journal
+from interlingua.storage.files import PathLike, stem_and_suffix
 from interlingua.storage.remote import keep_inputs
+from interlingua.verbs.parts.output_folder import OutputFolder, OutputJob
+from interlingua.verbs.parts.shared_options import is_output_folder
 
 if TYPE_CHECKING:
     from interlingua.corpus.formats.localization.bitext_folders import Bitext, Bitexts
@@ -28,16 +29,9 @@ _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
     *("learn", "labels", "parallel", "rejected", "review", "review_rows"),
 )
-"""Options that do not change what is written, and those of one bitext."""
+"""Options that do not change the output, and those of one bitext."""
 _Options = Any
 """Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
-
-
-class Job(NamedTuple):
-    """A bitext, the options to score it, and its name in reports."""
-
-    bitext: Bitext
-    options: _Options
 
 
 class SeveralScores:
@@ -68,42 +62,32 @@ class SeveralScores:
         self.open_bitext = open_bitext
         self.open_model = functools.cache(open_model)
         self.lines = lines
-        self.failures = failures
+        self.outputs = OutputFolder(
+            options,
+            journal=_JOURNAL,
+            ignored=_NOT_SETTINGS,
+            word="scored",
+            lines=lines,
+            failures=failures,
+        )
 
     @property
     def is_folder(self) -> bool:
         """True if the output is a folder: it exists as one, or its name has no suffix."""
-        output = self.options.output
-        if output is None:
-            return False
-        return os.path.isdir(output) or not stem_and_suffix(os.fspath(output).rstrip("/"))[1]
+        return self.options.output is not None and is_output_folder(self.options.output)
 
     def to_folder(self, write: Callable[[_Options, Stream, Encode, str], list[str]]) -> None:
         """Write one output for each bitext; those that an earlier run finished are left as is."""
         folder = Path(os.fspath(self.options.output or ""))
         jobs = self._jobs(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        # A line of the journal is added when the output is whole on the disk.
-        journal = Journal(folder / _JOURNAL)
-        remedy = f"name another --output, or remove {journal.path}"
-        parts = journal.resume(self._settings(), remedy=remedy)
-        done = {part["output"]: part for part in parts if isinstance(part, dict)}
-        # Equal inputs and an unchanged output: the bitext is not scored again.
-        skipped = 0
-        for job in jobs:
-            output = Path(os.fspath(job.options.output or ""))
-            name = os.path.relpath(output, folder)
-            if _is_done(done.get(name), job, output):
-                skipped += 1
-                continue
-            with self._failures(job):
-                # The first pair is read before the model is loaded.
-                stream = self.open_bitext(job.options)
-                output.parent.mkdir(parents=True, exist_ok=True)
-                self._report(job, write(job.options, stream, *self.open_model()))
-                journal.add({"output": name, **_state(job, output)})
-        if skipped:
-            self.lines.append(f"{count_of(skipped, 'files')} done before; {remedy} to begin anew")
+
+        def write_one(one: _Options) -> list[str]:
+            # The first pair is read before the model is loaded.
+            stream = self.open_bitext(one)
+            Path(os.fspath(one.output)).parent.mkdir(parents=True, exist_ok=True)
+            return write(one, stream, *self.open_model())
+
+        self.outputs.run(jobs, write_one)
         self._report_all(len(jobs))
 
     def rows(
@@ -112,18 +96,18 @@ class SeveralScores:
     ) -> Iterator[PairRow]:
         """Yield the kept pairs of all bitexts, with a column ``file``."""
         for bitext in self.bitexts.found:
-            job = Job(bitext, dataclasses.replace(self.options, bitext=bitext.path, output=None))
-            with self._failures(job):
-                stream = self.open_bitext(job.options)
+            one = dataclasses.replace(self.options, bitext=bitext.path, output=None)
+            with self.outputs.noting_failure():
+                stream = self.open_bitext(one)
                 lines: list[str] = []
-                with scored(job.options, stream, *self.open_model(), lines) as (_, rows):
+                with scored(one, stream, *self.open_model(), lines) as (_, rows):
                     for row in rows:
                         if not row.reasons:
                             yield _with_file(row, bitext.label)
-                self._report(job, lines)
+                self.outputs.report(bitext.label, lines)
         self._report_all(len(self.bitexts.found))
 
-    def _jobs(self, folder: Path) -> list[Job]:
+    def _jobs(self, folder: Path) -> list[OutputJob]:
         """Return the bitexts to score, with their outputs.
 
         Raises:
@@ -134,43 +118,18 @@ class SeveralScores:
         for bitext in self.bitexts.found:
             output = folder / _output_name(bitext, self.options.format)
             made = dataclasses.replace(self.options, bitext=bitext.path, output=output)
-            jobs.append(Job(bitext, made))
+            jobs.append(OutputJob(bitext.label, made, _files_of(bitext)))
             if not is_same_xliff(bitext.path, made.input_format, output, made.format):
                 outputs.append(output)
-        keep_inputs(outputs, [part for job in jobs for part in job.bitext.path.split(",")])
+        keep_inputs(outputs, [part for job in jobs for part in job.inputs])
         return jobs
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings that determine the outputs, for the journal."""
-        # Numbers and texts as they are, so that an error names the difference.
-        values = {
-            field.name: getattr(self.options, field.name)
-            for field in dataclasses.fields(self.options)
-            if field.name not in _NOT_SETTINGS
-        }
-        return {name: _plain(value) for name, value in values.items()}
-
-    @contextlib.contextmanager
-    def _failures(self, job: Job) -> Iterator[None]:
-        """Note the error of a bitext, and continue with the next."""
-        try:
-            yield
-        except ConfigError:
-            # An option is wrong, and so it is for all of them.
-            raise
-        except InterlinguaError as error:
-            self.failures.append(str(error))
-
-    def _report(self, job: Job, lines: list[str]) -> None:
-        self.lines += [f"{job.bitext.label}: {line}" for line in lines]
 
     def _report_all(self, count: int) -> None:
         """Add the last lines of the report."""
         if self.bitexts.others:
             others = count_of(self.bitexts.others, "files")
-            self.lines.append(f"left out: {others} of other formats")
-        self.lines += [f"not scored: {failure}" for failure in self.failures]
-        self.lines.append(f"{count_of(count, 'files')}, {len(self.failures):,} not scored")
+            self.lines.append(f"skipped: {others} of other formats")
+        self.outputs.report_all(count)
 
 
 def is_same_xliff(
@@ -194,7 +153,7 @@ def _check_several(options: _Options) -> None:
         if getattr(options, name) is not None:
             option = name.replace("_", "-")
             raise ConfigError(
-                f"--{option} is for one bitext, got several; drop it or name one file"
+                f"--{option} requires a single bitext, found several; remove it, or pass one file"
             )
 
 
@@ -224,31 +183,11 @@ def _with_file(row: PairRow, label: str) -> PairRow:
     return row._replace(pair=pair, columns={**row.columns, _FILE: label}, extra=extra)
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, str | int | float):
-        return value
-    return str(value)
-
-
-def _state(job: Job, output: Path) -> dict[str, Any]:
-    """Return the digests of the files of a finished bitext."""
-    return {"inputs": _digests(job), "digest": sha256_file(output)}
-
-
-def _digests(job: Job) -> list[str]:
-    path = job.bitext.path
-    parts = [path] if os.path.exists(path) else path.split(",")
-    return [sha256_file(part) for part in parts]
-
-
-def _is_done(part: Any, job: Job, output: Path) -> bool:
-    """Return whether an earlier run wrote an output from these inputs, and it is unchanged."""
-    if part is None or not output.is_file() or sha256_file(output) != part.get("digest"):
-        return False
-    # A file that was replaced by itself with scores is no input any more.
-    if os.path.realpath(job.bitext.path) == os.path.realpath(output):
-        return True
-    return bool(_digests(job) == part.get("inputs"))
+def _files_of(bitext: Bitext) -> tuple[str, ...]:
+    """Return the one or two files of a bitext."""
+    if os.path.exists(bitext.path):
+        return (bitext.path,)
+    return tuple(bitext.path.split(","))
 
 
 def write_all(several: SeveralScores, rows: Iterator[PairRow], stdout: TextIO | None) -> None:

@@ -46,6 +46,8 @@ BACKEND = "interlingua"
 BACKENDS_HELP = f"Backend that runs the model: {', '.join(BACKENDS)}, or package.module:Class."
 
 
+MODEL_FILES = ("config.json", "modules.json")
+"""Files of a model directory, one of which is read first."""
 REQUIRED = dataclasses.MISSING
 """Marker of an option without a default."""
 
@@ -106,8 +108,8 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
     if isinstance(encoder, str) or not callable(embed):
         kind = type(encoder).__name__
         raise ConfigError(
-            "expected an encoder (interlingua.load), a model's folder or a function first, got"
-            f" {with_article(kind)}"
+            "the first argument: expected an encoder (interlingua.load), a model's folder or a"
+            f" function, found {with_article(kind)}"
         )
     # A typed name, because mypy refuses to return a value of type Any.
     function: Callable[..., Any] = embed
@@ -187,7 +189,7 @@ class DtypeOptions(Options):
 
 @dataclass(frozen=True)
 class LineOptions(Options):
-    """How long a line may be."""
+    """Options that limit the length of a line."""
 
     max_line: Annotated[int, AtLeast(1)] = option(
         MAX_LINE_CHARACTERS,
@@ -243,7 +245,7 @@ class SheetOptions(Options):
     )
 
     def column_choice(self, name: str | None) -> ColumnChoice:
-        """Return a column with its sheet and header row; None if nothing is given.
+        """Return a column with its sheet and header row; None without a name.
 
         Args:
             name: of the column.
@@ -343,6 +345,47 @@ def is_file_name(name: str) -> bool:
     return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
 
 
+def is_folder_or_pattern(path: object) -> bool:
+    """Return whether a value names a folder or a pattern of files on this machine."""
+    if not isinstance(path, str | os.PathLike):
+        return False
+    name = os.fspath(path)
+    if is_remote(name):
+        return False
+    return os.path.isdir(name) or (any(mark in name for mark in WILD) and not os.path.exists(name))
+
+
+def is_model_folder(path: PathLike) -> bool:
+    """Return whether a folder holds a model; that of a run has its models in folders."""
+    return any((Path(path) / name).is_file() for name in (*MODEL_FILES, "run.json"))
+
+
+def is_text_folder(first: object, given: Mapping[str, Any]) -> bool:
+    """Return whether the first argument of a verb is a folder of texts, and so no model.
+
+    Args:
+        first: the argument.
+        given: options that were passed by name.
+    """
+    if "model" in given or given.get("backend", BACKEND) != BACKEND:
+        return False
+    if not isinstance(first, str | os.PathLike) or not Path(first).is_dir():
+        return False
+    # A model without its description is an error that names the missing file.
+    names = os.listdir(first)
+    return bool(names) and not is_model_folder(first) and not any(map(_is_of_weights, names))
+
+
+def _is_of_weights(name: str) -> bool:
+    return name.endswith((".safetensors", ".bin", ".pt", ".onnx"))
+
+
+def is_output_folder(path: PathLike) -> bool:
+    """Return whether an output is a folder: it exists as one, or its name has no suffix."""
+    name = os.fspath(path)
+    return os.path.isdir(name) or not stem_and_suffix(name.rstrip("/"))[1]
+
+
 def _holds_texts(value: Any) -> bool:
     """Return whether a value that is no path holds texts, and so is no model."""
     if callable(getattr(value, "encode", value)):
@@ -372,11 +415,15 @@ class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
 
     source: PathLike | Sequence[str] = argument(
         "Text of one language: one sentence per line, or .csv, .xlsx; also .gz, .xz, .zst,"
-        " 'part-*.gz', s3://...",
-        reads="text",
+        " 'part-*.gz', s3://..., or a folder.",
+        reads="text or folder",
     )
-    target: PathLike | Sequence[str] = argument(
-        "Text of the other language, in any of these formats.", reads="text"
+    target: PathLike | Sequence[str] | None = argument(
+        "Text of the other language, in any of these formats; without it, SOURCE is a folder of"
+        " both languages.",
+        None,
+        kind=str,
+        reads="text or folder",
     )
     # Contents of the files.
     layout: str = option(
@@ -399,6 +446,13 @@ class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
         "Folder for intermediate files; by default OUTPUT.work, which is removed at the end.",
         kind=Path,
     )
+
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """Return the default model if the first argument is a text, or a folder of texts."""
+        if is_text_folder(first, given):
+            return DEFAULT_MODEL
+        return super().left_out(first, given)
 
     @property
     def search_device(self) -> str:

@@ -27,7 +27,7 @@ from interlingua.storage.files import PathLike, stem_and_suffix
 from interlingua.storage.remote import WILD, is_remote
 
 _OF_TRANSLATORS = ("tmx", "gettext", "xliff", "qt", "catalog", "subtitles")
-"""Formats of which a folder is several bitexts; tables in a folder are Hugging Face data."""
+"""Formats that make a folder several bitexts; tables in a folder are Hugging Face data."""
 _OF_OTHERS = ("config.json", "modules.json", "dataset_info.json", "state.json")
 """Files of models and of Hugging Face data."""
 _LOOKED_AT = 5_000
@@ -82,7 +82,7 @@ def several_bitexts(
         files = [file for file in files if file.is_file()]
         root = _fixed_part(name)
         if not files:
-            raise DataError("no file is called so; check the path and the pattern", path=name)
+            raise DataError("no file matches this pattern; check the path", path=name)
         # Parts of one data set are read as one.
         if all(_format_of(file) == "huggingface" for file in files):
             return None
@@ -94,7 +94,7 @@ def several_bitexts(
     codes = (resolved_code(source_language), resolved_code(target_language))
     found, others = _bitexts(files, root, codes, is_chosen=is_pattern)
     if not found:
-        raise DataError("holds no bitext; name its files", path=name)
+        raise DataError("the folder contains no bitext; pass the files instead", path=name)
     return Bitexts(found, others)
 
 
@@ -115,7 +115,7 @@ def _fixed_part(pattern: str) -> Path:
 
 
 def _format_of(file: Path) -> str | None:
-    """Return the format of a file; None if it is no bitext by its name and beginning."""
+    """Return the format of a file; None if it is no bitext by its name and start."""
     suffix = stem_and_suffix(file)[1]
     if suffix not in (*FORMAT_OF_SUFFIX, ".xml", ".ts") or suffix == ".txt":
         return None
