@@ -41,6 +41,7 @@ def _words_of_documents(side: DocumentSide) -> csr_matrix:
         words = set()
         for sentence in side.sentences(document):
             words.update(_WORD.findall(sentence.casefold()))
+        # Not hash(): it differs from run to run.
         numbers = (zlib.crc32(word.encode("utf-8", "replace")) % _BUCKETS for word in words)
         columns.append(np.unique(np.fromiter(numbers, np.int32, len(words))))
         starts.append(starts[-1] + len(columns[-1]))
@@ -66,6 +67,7 @@ def literal_overlaps(
         rarity = np.log(own.shape[0] / np.maximum(counts, 1))
         weights = np.minimum(weights, np.where(counts > 0, rarity, 0.0))
     totals = [own @ weights for own in words]
+    # The weights are multiplied into one side only, so that a product of two rows has them once.
     weighted = words[0].copy()
     weighted.data = weights[weighted.indices]
     found = np.zeros(len(x))

@@ -32,7 +32,6 @@ and its candidates; sentence vectors are mapped.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -56,7 +55,7 @@ OTHERS = 4
 OTHERS_WEIGHT = 0.5
 """Weight of the mean of the other candidates; the rest is that of the median of all scores."""
 LITERAL_WEIGHT = 0.05
-"""What is added to the score of two documents with the same words and numbers."""
+"""Added to the score of two documents with the same words and numbers."""
 BACKGROUND_SENTENCES = 1000
 """Sentences of the other side in the sample."""
 NEAREST = 8
@@ -67,8 +66,8 @@ WRONG_SHARE = 0.015
 """Share of wrong pairs among accepted ones that the threshold aims at."""
 FEW_SENTENCES = 30
 """Sentences of a side below which vectors are not centered: they share more than their language."""
-LEAST_MARGIN = 0.4
-"""Least margin of one pair; of n pairs it is divided by the square root of n."""
+LEAST_MARGIN = 0.34
+"""Least margin of one pair; of n pairs it is divided by the cube root of n."""
 _MOST_NULL = 0.75
 """Quantile of the margins of null pairs, below which accepted pairs are taken to be wrong."""
 _MADE_PAIRS = 6000
@@ -454,6 +453,7 @@ def _exchange_documents(
     given up for two pairs without evidence.
     """
     gains = np.maximum(values, 0.0)
+    # One number per candidate, ascending, by which a candidate is looked up.
     keys = found.x * sizes[1] + found.y
     for _ in range(_EXCHANGES):
         pair_of_x = np.full(sizes[0], -1)
@@ -472,6 +472,7 @@ def _exchange_documents(
         better = np.flatnonzero(is_better)
         if not len(better):
             break
+        # The largest rise first; a pair is changed once in a round.
         changed: set[int] = set()
         for place in better[np.argsort(-raised[better], kind="stable")].tolist():
             pairs = {int(first[place]), int(second[place])}
@@ -536,7 +537,7 @@ def choose_threshold(
     """
     own = np.sort(values[accepted])[::-1]
     # A few documents are weak evidence.
-    least = LEAST_MARGIN / math.sqrt(max(len(own), 1))
+    least = LEAST_MARGIN / max(len(own), 1) ** (1 / 3)
     null, loss = null_margins(found, accepted, sizes)
     if not len(null):
         return least
