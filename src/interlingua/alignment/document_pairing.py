@@ -550,7 +550,7 @@ def choose_threshold(
     least = LEAST_MARGIN / max(len(own), 1) ** (1 / 3)
     null, loss = null_margins(found, accepted, sizes)
     if not len(null):
-        return least
+        return float(least)
     low = float(np.quantile(null, _MOST_NULL))
     wrong = min(float((own <= low).sum()) / _MOST_NULL, len(own))
     alone = [max(size - len(own) + wrong, 1.0) for size in sizes]
@@ -575,10 +575,10 @@ def choose_threshold(
     gain = np.where(above <= WRONG_SHARE * counts, counts - 3 * above, 0)
     best = int(gain.argmax())
     if gain[best] > 0:
-        return max(float(own[best]), least)
+        return float(max(own[best], least))
     # Above all wrong pairs.
     highest = max(float(null.max()), float(margins_made.max(initial=-np.inf)), float(own[0]))
-    return max(highest + least, least)
+    return float(max(highest + least, least))
 
 
 def _made_wrong(

@@ -305,7 +305,8 @@ def _row_of_line(line: str) -> PairRow:
     from interlingua.mining.writer import PairRow
 
     source, target, codes, score, fields, columns, extra = parse_json(line)
-    pair = TextPair(source, target, *(LanguageCode(*code) for code in codes), score)
+    own, other = [LanguageCode(*code) for code in codes]
+    pair = TextPair(source, target, own, other, score)
     row = PairRow(PairWithFields.of(pair, fields), columns, [], extra=tuple(extra))
     return row._replace(has_tags=True)
 
