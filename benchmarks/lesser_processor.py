@@ -17,7 +17,7 @@ from pathlib import Path
 
 LEVELS = {"avx512vnni": ["-DHAS_AVX512"], "avxvnni": ["-DHAS_AVXVNNI"], "avx2": []}
 """The most that programs may find: AVX-512 with VNNI as in Intel's servers before AMX, AVX2 with
-AVX-VNNI as in its laptops, AVX2 alone. With each, what the compiler is to be given."""
+AVX-VNNI as in its laptops, only AVX2. With each, the options of the compiler."""
 LIBRARY = "lesser_processor.so"
 NOT_HERE = 77
 """Exit status, as in ``lesser_processor.c``."""

@@ -1,6 +1,6 @@
 """An index of many passages, built and searched: time, memory and bytes on disk.
 
-Vectors are random, so what is measured is the index alone; embedding a million sentences takes
+Vectors are random, so only the index is measured; embedding a million sentences takes
 hours in addition.
 
     python benchmarks/passage_index.py --passages 1_000_000 --folder DIR

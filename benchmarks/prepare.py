@@ -5,8 +5,8 @@ They are real ones with a running number inserted.
     python benchmarks/prepare.py --pairs 10_000_000
     python benchmarks/prepare.py --pairs 300_000 --plain --against-tokenizers
 
-``--against-tokenizers`` prepares the same files once more, tokenized by the tokenizers library
-alone as before, and prints the ratio of the processor times and whether all bytes are equal.
+``--against-tokenizers`` prepares the same files once more, tokenized only by the tokenizers library
+as before, and prints the ratio of the processor times and whether all bytes are equal.
 
 The number follows every sixteen characters of both sides, so that neither exact nor
 near-duplicate removal takes a pair when the corpus is gone through more than once. Prints pairs/s

@@ -4,7 +4,7 @@ Logits at all positions, and as it is done here.
 
     python benchmarks/unmasking.py --tokens 1024 --width 384 --precision fp32
 
-Forward and backward of MEXMA's output layer alone, on random states, in three forms: the released
+Forward and backward of only MEXMA's output layer, on random states, in three forms: the released
 code's (logits at every position, the loss at masked ones), the same at masked positions only, and
 ``linear_cross_entropy`` there. Each form has a process of its own, one thread on the CPU; seconds
 are the median of processor time (of wall time on a GPU), memory is the peak above inputs, weights

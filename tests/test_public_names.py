@@ -121,7 +121,7 @@ HEAVY += " sentencepiece huggingface_hub lightning jinja2 pyarrow lancedb"
 
 @pytest.mark.parametrize("verb", ["embed", "encode"])
 def test_a_first_vector_brings_torch_and_no_other_heavy_package(verb, model_folder, tmp_path):
-    # A cold start is the time of its imports: torch alone takes half of it.
+    # A cold start is the time of its imports: torch takes half of it.
     (tmp_path / "a.txt").write_text("de1\n", encoding="utf-8")
     code = f"import interlingua; interlingua.load({str(model_folder)!r}).encode(['de1'])"
     if verb == "embed":

@@ -21,6 +21,8 @@ TOP_LEVEL = {
     "contributing.md": "CONTRIBUTING.md",
 }
 """Page of the site -> file at the top of the repository."""
+CODE_LINE = re.compile(r'(<span id="__span-\d+-(\d+)">)(.*)')
+"""A line of a block of code: its beginning, its number in the block, and the rest."""
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
@@ -40,6 +42,45 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         # The home page has no neighbors in the navigation; its code needs the width.
         page.meta["hide"] = ["navigation"]
     return with_site_links(markdown, page.file.src_uri)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Mark what is a command and what is output in the console blocks of a page; called by mkdocs.
+
+    Pygments takes lines that begin with ``#`` or ``%`` for commands, and those of a loop for
+    output. Commands of our pages begin with ``$``.
+    """
+    loops = 0
+
+    def marked(line: re.Match[str]) -> str:
+        nonlocal loops
+        start, number, code = line.groups()
+        if number == "1":
+            loops = 0
+        text = re.sub(r"<[^>]*>", "", code)
+        is_command = text.startswith("$ ")
+        if loops and not is_command:
+            code = re.sub(r' class="g[op]"', "", code)
+        elif not is_command and 'class="gp"' in code:
+            code = f'<span class="go">{text}</span>'
+        if loops or is_command:
+            loops += bool(re.search(r"\bdo$", text)) - bool(re.match(r" *done\b", text))
+        return start + code
+
+    return CODE_LINE.sub(marked, html)
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """Add links to the page for a wrong address; called by mkdocs."""
+    if template_name != "404.html":
+        return output_content
+    home = re.search(r'<a href="([^"]*)"[^>]* class="md-header__button md-logo"', output_content)
+    assert home is not None, "the theme's page for a wrong address has no link to the first page"
+    text = (
+        f'<p>There is no page at this address. Go to the <a href="{home[1]}">first page</a>, or'
+        " search for the subject in the field above.</p>"
+    )
+    return output_content.replace("<h1>404 - Not found</h1>", f"<h1>Page not found</h1>{text}")
 
 
 def from_top(text: str) -> str:

@@ -7,7 +7,7 @@
 The vectors of ``--cache``, which evaluate and debias fill too, are mapped as the debiased model
 maps them; results are named after the maps' folders and lie below ``reports/results``, for
 ``interlingua compare``. Where a map was not estimated on some of the languages measured, the means
-over these alone are printed too, without the map and with it.
+over only these are printed too, without the map and with it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ These are neighboring pairs of sentences, joined until they are as long as a par
     python experiments/mini/passages.py "$INTERLINGUA_DATA/train-mix/pairs" \
         --held-out prepared/mini/valid_text -o data/mini/passages
 
-The sets are of sentences, and a student that reads sentences alone loses the passages of all
+The sets are of sentences, and a student that reads only sentences loses the passages of all
 languages but English: its MRR on TyDi's English passages stayed, and in other languages it fell by
 up to a quarter. Each language's passages come half from sets of documents, where neighbors belong
 together, as far as there are such. Held-out pairs are left out.

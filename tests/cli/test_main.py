@@ -45,7 +45,7 @@ def test_unknown_verb_is_one_line_with_the_nearest():
     assert result.returncode == 2
     assert (
         result.stderr
-        == "interlingua: no such command 'trian'; did you mean 'train'?; see: interlingua --help\n"
+        == "interlingua: unknown command 'trian'; did you mean 'train'?; see: interlingua --help\n"
     )
 
 

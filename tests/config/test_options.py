@@ -51,7 +51,7 @@ def run(options: Verb) -> tuple[Verb, int]:
         options: what to do.
 
     Returns:
-        What it was given.
+        The arguments.
     """
     return options, max_line_characters()
 
@@ -110,10 +110,10 @@ def test_a_first_argument_that_was_left_out_is_put_in_front():
 def test_the_docstring_describes_each_option_and_its_unit():
     text = function_of(Verb, run, "verb").__doc__
     options = "Args:\n    model: The model.\n    text: The text.\n"
-    assert text.startswith(f"Does something.\n\nMore about it.\n\n{options}")
+    assert text.startswith(f"Run an example verb.\n\nMore about it.\n\n{options}")
     assert "    share: Of all. Unit: 0 to 1.\n" in text
     assert "options: what to do" not in text
-    assert text.endswith("Returns:\n    What it was given.")
+    assert text.endswith("Returns:\n    The arguments.")
 
 
 def test_the_line_limit_holds_while_the_function_runs():

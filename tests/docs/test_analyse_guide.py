@@ -47,7 +47,7 @@ def said(workplace):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTERLINGUA_DATA", str(workplace / "data"))
         patch.setattr(sys, "path", [*sys.path])
-        return follow(GUIDE, workplace)
+        return follow(GUIDE, workplace, opening=False)
 
 
 def test_every_command_runs(said, workplace):

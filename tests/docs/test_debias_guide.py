@@ -49,7 +49,7 @@ def printed(workplace):
     """Command -> output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])
-        return follow(GUIDE, workplace)
+        return follow(GUIDE, workplace, opening=False)
 
 
 def test_every_command_runs_and_writes_its_output(printed, workplace):

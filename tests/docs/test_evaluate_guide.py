@@ -148,7 +148,7 @@ def said(workplace):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTERLINGUA_DATA", str(workplace / "data"))
         patch.setattr(sys, "path", [*sys.path])
-        return follow(GUIDE, workplace)
+        return follow(GUIDE, workplace, opening=False)
 
 
 def writes_results(command):

@@ -33,7 +33,7 @@ def workplace(tmp_path_factory, word_vocabulary, prepared):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    return follow(PAGE, workplace, instead={"run.max_steps=300": QUICK})
+    return follow(PAGE, workplace, instead={"run.max_steps=300": QUICK}, opening=False)
 
 
 def test_every_command_does_what_the_page_says(done, workplace):

@@ -35,7 +35,7 @@ def workplace(tmp_path_factory):
 @pytest.fixture(scope="module")
 def done(workplace):
     """Command -> output."""
-    return follow(PAGE, workplace)
+    return follow(PAGE, workplace, opening=False)
 
 
 def test_every_command_ends_well(done):

@@ -25,6 +25,7 @@ from interlingua.config import registry
 from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
 from interlingua.errors import ConfigError
 from tests.conftest import pairs
+from tests.docs.sessions import compare_page, is_excerpt, opening_of
 from tests.mining.invented import corpora, write_lines
 from tests.training.runs import losses, records
 
@@ -143,6 +144,17 @@ def test_all_commands_end_well_but_the_wrong_one(ran):
     failed = {command: result.err for command, result in ran.items() if result.code}
     assert len(ran) == 10
     assert [command for command in failed if WITH_A_MISTAKE not in command] == [], failed
+
+
+def test_the_first_command_prints_what_the_page_shows(ran):
+    text = GUIDE.read_text(encoding="utf-8")
+    opening = opening_of(text)
+    command, shown = opening.group(2).split("\n", 1)
+    result = ran[command.removeprefix("$ ")]
+    output = "".join(f"{line.rstrip()}\n" for line in (result.err + result.out).splitlines())
+    if is_excerpt(shown, output):
+        output = shown
+    compare_page(GUIDE, f"{text[: opening.start(2)]}{command}\n{output}{text[opening.end(2) :]}")
 
 
 def test_the_installed_method_was_trained(workplace, ran):

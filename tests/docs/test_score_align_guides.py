@@ -67,6 +67,7 @@ def test_score(workplace, capsys):
         DOCS / "how-to" / "score.md",
         workplace,
         instead={"hf:intfloat/multilingual-e5-small": "model"},
+        opening=False,
     )
     assert len(done) == 9
     kept, rest = (
@@ -104,7 +105,10 @@ def test_align(workplace, capsys):
     done = follow(
         DOCS / "how-to" / "align.md",
         workplace,
-        instead={"hf:intfloat/multilingual-e5-small": "model"},
+        instead={
+            "hf:intfloat/multilingual-e5-small": "model",
+            "align chapter.de.txt": "align model chapter.de.txt",
+        },
     )
     assert len(done) == 5
     assert read_links(workplace / "chapter.align")

@@ -52,7 +52,7 @@ def done(workplace):
     files = " ".join(f"texts/{code}.txt" for code in LANGUAGES)
     printed = {}
     with contextlib.chdir(workplace):
-        for step in steps(PAGE):
+        for step in steps(PAGE, opening=False):
             command = step.command.replace("texts/*.txt", files).replace(
                 "texts/en.txt", "texts/eng_Latn.txt"
             )

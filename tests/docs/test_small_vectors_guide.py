@@ -53,7 +53,7 @@ def said(workplace):
     text = text.replace("max_steps = 1000", 'max_steps = 3\nthreads = 1\ndevice = "cpu"')
     tiny = workplace / "page.md"
     tiny.write_text(text, encoding="utf-8")
-    return follow(tiny, workplace, instead={"dim 128": "dim 12"})
+    return follow(tiny, workplace, instead={"dim 128": "dim 12", "embed news": "embed model news"})
 
 
 def test_every_command_runs(said, workplace):

@@ -125,5 +125,5 @@ def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
     assert values(table) == {"zero_shot_news: accuracy, mean of 2": [0.5, 0.25]}
     (table,) = compare_results(
         [replace(results[0], subsets=results[0].subsets[2:])], by="tasks"
-    )  # requested alone
+    )  # only requested
     assert values(table) == {"zero_shot_news: accuracy": [1.0]}

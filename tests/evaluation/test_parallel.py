@@ -60,7 +60,11 @@ def test_the_default_is_muse_where_it_is(tmp_path):
         ({"eng_Latn": ["a"], "deu_Latn": ["b", "c"]}, None, "1 line, but deu_Latn.txt"),
         ({"eng_Latn": ["a"], "deu": ["b"], "deu_Latn": ["b"]}, None, "deu_Latn.txt: deu.txt"),
         ({"eng_Latn": ["a"], "deu_Latn": []}, None, "the file is empty"),
-        ({"eng_Latn": ["a", "b"], "deu_Latn": ["b", " "]}, None, "deu_Latn.txt:2: a blank line"),
+        (
+            {"eng_Latn": ["a", "b"], "deu_Latn": ["b", " "]},
+            None,
+            "deu_Latn.txt:2: the line is blank",
+        ),
         ({"eng_Latn": ["a"], "deu_Latn": ["b"]}, ["zul"], "no file for the language 'zul'"),
     ],
 )

@@ -206,7 +206,7 @@ def test_a_cut_items_file_is_one_line(result, tmp_path):
     content = json.loads(path.read_text())
     del content["interlingua"]["files"]  # as earlier versions wrote it
     path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=rf"^{items_path(path)}: can't be read"):
+    with pytest.raises(DataError, match=rf"^{items_path(path)}: cannot be read"):
         read_result(path)
 
 

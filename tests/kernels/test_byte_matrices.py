@@ -2,7 +2,7 @@
 
 Sums of whole numbers are exact, so that products of bytes have to give equal bits in all of
 AArch64's variants; so have those of float32, as their order is the same. Products of bfloats, which
-``i8mm`` alone has, have to be close to float32. All of it also as the build compiles it.
+only ``i8mm`` has, have to be close to float32. All of it also as the build compiles it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROGRAMS = ("encode.c", "search.c")
 TOKENS = 240
 """Number of tokens, as in ``random_model.h``."""
 LAST_BITS = 2e-6
-"""States, which are at most about 4, that are nearer differ by rounding in float32 alone."""
+"""States, which are at most about 4, that are nearer differ only by rounding in float32."""
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

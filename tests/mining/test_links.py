@@ -145,7 +145,7 @@ def test_languages_are_those_given_else_of_both_names():
     assert pair_languages("a/chapter.de.txt", "chapter.en.txt.gz") == ("deu_Latn", "eng_Latn")
     both = ("deu_Latn", "fra_Latn")
     assert pair_languages("chapter.de.txt", "chapter.en.txt", (None, "fr")) == both
-    # one name alone may mean something else
+    # a single name may mean something else
     assert pair_languages("chapter.de.txt", "other.txt") == ("", "")
     assert pair_languages("de/1.de.txt", "de/2.de.txt") == ("", "")
     with pytest.raises(DataError, match="Germn"):

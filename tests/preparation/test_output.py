@@ -52,7 +52,7 @@ def test_nothing_left_says_what_took_it(shards):
         shard.fates[:] = Fate.duplicate
     with pytest.raises(DataError, match=r"no training pair .*\(duplicate 200\)"):
         check_not_empty(shards)
-    with pytest.raises(DataError, match="dropped by cleaning"):
+    with pytest.raises(DataError, match="cleaning dropped all pairs"):
         check_not_empty([])
 
 

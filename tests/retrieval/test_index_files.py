@@ -67,7 +67,7 @@ def test_files_that_can_not_be_indexed_are_refused(project):
     ):
         with pytest.raises(DataError, match=match):
             list_index_files(given, project / "index")
-    with pytest.raises(ConfigError, match="no files"):
+    with pytest.raises(ConfigError, match="no input files"):
         list_index_files([], project / "index")
 
 

@@ -98,5 +98,5 @@ def test_a_map_of_another_width_is_refused(encoder):
     rng = np.random.default_rng(0)
     statistics = language_statistics([(code, rng.normal(size=(5, 4))) for code in ("a", "b")])
     made = fit_language_map(statistics)
-    with pytest.raises(ConfigError, match="vectors of 4 elements"):
+    with pytest.raises(ConfigError, match="vectors of 4 dimensions"):
         IndexedModel(encoder, "m", language_map=made)

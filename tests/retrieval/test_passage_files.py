@@ -81,11 +81,11 @@ def test_parquet_is_read_with_its_types(tmp_path):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ('{"text": "a"}\n{"id": 1}\n', "p.jsonl:2: no text"),
+        ('{"text": "a"}\n{"id": 1}\n', "p.jsonl:2: the text is missing"),
         ('{"text": " "}\n', "'text' is missing"),
-        ('{"text": 3}\n', "no text"),
-        ('{"text": "a", "id": true}\n', "id .*type bool"),
-        ('{"text": "a", "title": []}\n', "title .*type list"),
+        ('{"text": 3}\n', "the text is missing"),
+        ('{"text": "a", "id": true}\n', "id: .*found bool"),
+        ('{"text": "a", "title": []}\n', "title: .*found list"),
         ('{"text": "a", "language": "klingonish"}\n', "klingonish"),
         ('["a"]\n', "p.jsonl:1: .*list"),
         ('{"text": \n', "p.jsonl:1: not JSON"),

@@ -246,7 +246,7 @@ def test_a_delete_that_a_full_disk_stops_is_not_the_conditions_fault(index, give
             index.delete(**given)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert "can't write" in str(caught.value)
+    assert "cannot be written" in str(caught.value)
     assert "--where" not in str(caught.value)
     assert PassageIndex(index.folder).count() == 60
     assert index.delete(**given) == 1

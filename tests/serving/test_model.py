@@ -44,7 +44,7 @@ def test_the_server_s_prompt_is_the_default(encoder):
     model = ServedModel(encoder, "tiny", prompt="query")
     assert model.tokenize(["en1"]).sequences == model.tokenize(["en1"], prompt="query").sequences
     assert model.tokenize(["en1"]).sequences != model.tokenize(["en1"], prompt="").sequences
-    with pytest.raises(ConfigError, match="prompt called 'other'"):
+    with pytest.raises(ConfigError, match="prompt 'other'"):
         ServedModel(encoder, "tiny", prompt="other")
 
 

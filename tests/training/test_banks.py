@@ -257,7 +257,7 @@ def test_several_teachers_are_joined_and_say_what_is_kept(config, tmp_path, word
 
 def test_narrow_teachers_are_an_error(config, tmp_path, word_vocabulary):
     name = teacher(tmp_path / "narrow", word_vocabulary, seed=1, hidden_size=8)
-    with pytest.raises(ConfigError, match=r"width 8 .*16 wide"):
+    with pytest.raises(ConfigError, match=r"width 8 .*width 16"):
         parts(config(teachers=[name])).fill(tmp_path)
 
 
@@ -265,7 +265,7 @@ def test_ready_vectors_that_lack_sentences_are_told_which(config, tmp_path, word
     matrix = tmp_path / "muse.npy"
     np.save(matrix, np.zeros((1, 16), dtype=np.float32))
     matrix.with_suffix(".txt").write_text("en1 en2\n")
-    with pytest.raises(DataError, match=r"no vectors .*\d+ of"):
+    with pytest.raises(DataError, match=r"\d+ of .*no vectors"):
         parts(config(teachers=[str(matrix)])).fill(tmp_path)
     lines = (tmp_path / "bank-missing.txt").read_text().splitlines()
     vectors = np.random.default_rng(0).normal(size=(len(lines) + 1, 16)).astype(np.float32)

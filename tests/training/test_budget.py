@@ -216,7 +216,9 @@ def test_few_steps_are_said(tiny_config):
     run = tiny_config(eval_steps=0.5, save_steps=0.5).run
     fitted = fit(150, run, Costs(step=4.0, evaluation=1.0, checkpoint=1.0))
     assert fitted.steps == 36
-    assert [warning.partition(" fit")[0] for warning in fitted.warnings] == ["36 steps of 4.00 s"]
+    assert [warning.partition(" fit")[0] for warning in fitted.warnings] == [
+        "only 36 steps of 4.00 s"
+    ]
 
 
 def test_cheap_evaluations_stay_as_they_are(tiny_config):

@@ -79,7 +79,7 @@ def test_pretrained_backbone_with_another_vocabulary(
         word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens
     )
     tiny_table["encoder"] = {"path": str(tmp_path / "model")}
-    with pytest.raises(ConfigError, match=r"another vocabulary .*prepare"):
+    with pytest.raises(ConfigError, match=r"different vocabularies; .*prepare"):
         build_encoder(train_config_from(tiny_table), other)
     corpus = tmp_path / "corpus"
     (corpus / "backbone").mkdir(parents=True)
@@ -281,7 +281,7 @@ def test_a_vocabulary_without_a_mask_is_refused_at_once(tiny_table, word_vocabul
 @pytest.mark.parametrize(
     ("method", "micro", "expected"),
     [
-        ({"name": "labse"}, 4, "compares 4 of a step's 16 rows"),
+        ({"name": "labse"}, 4, "compares only 4 of a step's 16 rows"),
         ({"name": "labse"}, None, None),
         (
             {"name": "mexma", "alignment": "contrastive", "koleo_weight": 0.0, "pooling": "any"},
@@ -321,7 +321,7 @@ def test_a_step_of_more_rows_than_there_are_is_warned_of(tiny_table, rows, warne
     if rows is not None:
         tiny_table["data"] |= {"max_pairs": rows, "language_pairs": ["deu_Latn-eng_Latn"]}
     run_training(train_config_from(tiny_table), progress=False)
-    lines = [line for line in capsys.readouterr().err.splitlines() if "several times" in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "rows repeat" in line]
     assert len(lines) == warned
     assert all("16 rows" in line and "run.global_batch_size" in line for line in lines)
 

@@ -103,7 +103,7 @@ def test_damage_falls_back_to_the_checkpoint_before_and_says_so(tmp_path, name, 
     warnings = []
     assert latest_checkpoint(tmp_path, warnings.append) == tmp_path / "step-00000001"
     assert len(warnings) == 1
-    assert "step-00000002 is damaged" in warnings[0]
+    assert "step-00000002: is damaged" in warnings[0]
     assert name in warnings[0]
     with pytest.raises(CheckpointError, match=name):
         load_checkpoint(tmp_path / "step-00000002", module, optimizer)
@@ -127,7 +127,7 @@ def test_no_bit_of_the_state_can_change_unnoticed(tmp_path):
     path.write_bytes(changed)
     assert (
         find_checkpoint_damage(path.parent)
-        == "state.json: damaged: its content does not fit its checksum"
+        == "state.json: is damaged or incomplete (the checksum differs)"
     )
 
 
@@ -140,7 +140,7 @@ def test_a_state_without_its_digests_is_refused(tmp_path, change):
     path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
     assert (
         find_checkpoint_damage(path.parent)
-        == "state.json: damaged: its content does not fit its checksum"
+        == "state.json: is damaged or incomplete (the checksum differs)"
     )
 
 
@@ -196,7 +196,7 @@ def test_a_state_of_the_first_version_is_named(tmp_path):
     path.write_text(
         json.dumps(json.loads(path.read_text()) | {"format": "interlingua-checkpoint-1"})
     )
-    assert "interlingua-checkpoint-1, this one" in find_checkpoint_damage(path.parent)
+    assert "found interlingua-checkpoint-1" in find_checkpoint_damage(path.parent)
 
 
 def test_no_whole_checkpoint(tmp_path):
@@ -219,7 +219,7 @@ def test_other_format_is_named(tmp_path):
 
 def test_other_objective_is_refused(tmp_path):
     path = save_checkpoint(tmp_path, *trained(), TrainState(step=5))
-    with pytest.raises(CheckpointError, match=r"embedding\.weight .*fit"):
+    with pytest.raises(CheckpointError, match=r"embedding\.weight .*config"):
         load_checkpoint(path, *trained(width=5))
 
 
@@ -241,7 +241,7 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path):
         resource.RLIMIT_FSIZE, (300, limits[1])
     )  # writing beyond 300 bytes fails, as on a full disk
     try:
-        with pytest.raises(CheckpointError, match=r"step 2 can't .*step 1 is kept") as caught:
+        with pytest.raises(CheckpointError, match=r"step 2 cannot .*step 1 is kept") as caught:
             save_checkpoint(tmp_path, module, optimizer, TrainState(step=2))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

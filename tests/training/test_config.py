@@ -89,7 +89,7 @@ def test_method_must_be_named(tiny_table):
 
 
 def test_a_pretrained_backbone_has_its_sizes():
-    with pytest.raises(ConfigError, match="hidden_size can't be changed"):
+    with pytest.raises(ConfigError, match="hidden_size cannot be changed"):
         EncoderConfig(path="somewhere", hidden_size=64)
     with pytest.raises(ConfigError, match="initialization"):
         EncoderConfig(path="somewhere", initialization="bert")
@@ -174,7 +174,7 @@ def test_paths_in_terms_become_absolute(tiny_table, tmp_path, monkeypatch):
 def test_only_sizes_that_were_set_are_named(processes):
     run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=24)
     with pytest.raises(
-        ConfigError, match=f"global_batch_size 24 can't be .* {processes} processes"
+        ConfigError, match=f"global_batch_size 24 cannot be .* {processes} processes"
     ) as caught:
         run.accumulation(processes)
     assert "micro_batch_size" not in str(caught.value)

@@ -226,7 +226,7 @@ def test_the_manifest_says_what_it_was_run_with(begun):
 def test_a_broken_manifest(begun):
     folder, asked, _ = begun
     folder.manifest.write_text(json.dumps({})[:1])
-    with pytest.raises(CheckpointError, match=r"manifest\.json: damaged"):
+    with pytest.raises(CheckpointError, match=r"manifest\.json: is damaged"):
         folder.start(asked, "auto", print)
 
 

@@ -188,14 +188,14 @@ def test_stages_go_on_by_themselves(staged):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", r"stages\.json: damaged"),
-        (render_record(formats.STAGES, {"cross": {}}), r"stages\.json: damaged"),
+        ("{", r"stages\.json: is damaged"),
+        (render_record(formats.STAGES, {"cross": {}}), r"stages\.json: is damaged"),
         ("{}", r"stages\.json: .*--resume never"),
         (
             render_record(formats.STAGES, {"stages": {"cross": {"done": True}}}),
-            r"stages\.json: stage cross",
+            r"stages\.json: .*stage cross",
         ),
-        (render_record(formats.STAGES, {"stages": {"cross": 3}}), r"stages\.json: stage cross"),
+        (render_record(formats.STAGES, {"stages": {"cross": 3}}), r"stages\.json: .*stage cross"),
     ],
     ids=["not JSON", "no stages", "no record", "no config", "no stage"],
 )

@@ -66,7 +66,7 @@ def test_an_unknown_recipe_is_refused_with_the_nearest():
         template("finetun")
     with pytest.raises(ConfigError) as caught:
         template("other")
-    assert str(caught.value) == "--init 'other' is unknown; use one of: ems, finetune, mexma"
+    assert str(caught.value) == "--init: unknown recipe 'other'; use one of: ems, finetune, mexma"
 
 
 def test_what_stands_under_a_field_is_its_meaning():

@@ -296,7 +296,7 @@ def test_the_language_that_a_document_declares_comes_first(tmp_path):
     found = interlingua.documents(embed, tmp_path / "x", tmp_path / "y")
     assert found.report.languages == ("fra_Latn", "spa_Latn")
     assert found[0][:2] == ("a1 a2", "a1 a2")
-    # A language that is given is believed.
+    # A specified language is believed.
     given = interlingua.documents(
         embed, tmp_path / "x", tmp_path / "y", source_language="it", target_language="pt"
     )

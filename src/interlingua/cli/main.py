@@ -23,26 +23,26 @@ from interlingua.runtime.processes import is_first_on_machine
 
 VERBS = {
     "look": "Report the format, languages and faults of data files.",
-    "prepare": "Clean, deduplicate and tokenize parallel text into a training corpus.",
-    "train": "Train an encoder from a TOML file, or resume an interrupted run.",
+    "prepare": "Clean, deduplicate and tokenize parallel text for training.",
+    "train": "Train an encoder from a TOML file, or resume a run.",
     "evaluate": "Evaluate an encoder on local evaluation data.",
     "compare": "Compare result files in tables.",
-    "analyse": "Analyze the vectors of an encoder, or compare those of two encoders.",
+    "analyse": "Analyze the vectors of an encoder, or compare two encoders.",
     "embed": "Encode the lines of text files as vectors.",
     "mine": "Find translation pairs in two texts that are not aligned.",
-    "calibrate": "Learn to convert mining scores to probabilities of being a translation.",
+    "calibrate": "Learn to convert mining scores to probabilities.",
     "score": "Score the pairs of a bitext and filter them.",
-    "align": "Align the sentences of a document with those of its translation.",
+    "align": "Align the sentences of a document with its translation.",
     "documents": "Build a translation memory from documents in two languages.",
-    "debias": "Remove the language component from a model's vectors, or from stored vectors.",
-    "average": "Average the weights of models, with shares chosen on development data.",
-    "extend": "Add a language to a model and limit the loss in its other languages.",
-    "export": "Export a model for other libraries and verify its vectors there.",
-    "index": "Build and manage an index of passages, to search them in any language.",
+    "debias": "Remove the language component from vectors.",
+    "average": "Average the weights of models; development data choose the shares.",
+    "extend": "Add a language to a model and limit the loss in the others.",
+    "export": "Export a model for other libraries and verify its vectors.",
+    "index": "Build and manage an index of passages in any language.",
     "search": "Search an index for the passages that answer a question.",
     "serve": "Serve a model over HTTP, with a web page to try it.",
-    "info": "Show information about this machine, and how fast it encodes with a model.",
-    "quickstart": "Train and evaluate an encoder on public translation catalogs in minutes.",
+    "info": "Show information about this machine, and how fast a model runs.",
+    "quickstart": "Train and evaluate an encoder on public translation catalogs.",
 }
 USERS_ERROR = 2
 COMPLETION_VARIABLE = "_INTERLINGUA_COMPLETE"
@@ -147,8 +147,7 @@ def overview() -> str:
         [
             "Usage: interlingua COMMAND [OPTIONS]",
             "",
-            "Multilingual sentence embeddings: train and evaluate encoders; mine, filter and align"
-            " translations.",
+            "Multilingual sentence embeddings: train and use encoders, mine and align text.",
             "",
             "Commands, in the usual order of work:",
             *(f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()),

@@ -96,7 +96,7 @@ def wanted_variants() -> tuple[str, ...]:
     if value not in KERNEL_VARIANTS:
         hint = did_you_mean(value, KERNEL_VARIANTS)
         raise ConfigError(
-            f"{KERNELS_VARIABLE}: unknown variant {value!r}{hint}; use one of: 0, 1,"
+            f"{KERNELS_VARIABLE}: unknown variant {value!r}{hint}; valid names: 0, 1,"
             f" {', '.join(KERNEL_VARIANTS)}"
         )
     return (value,)

@@ -43,8 +43,8 @@ class DistillConfig(CheckedSettings):
     """Weight of the term that draws originals to their own; 0 = the student reads translations
     only."""
     replay_weight: Weight = 0.0
-    """Weight of the term that keeps sentences of the monolingual feed, in any language, if the
-    teacher puts them; 0 = there is no such feed."""
+    """Weight of the term that keeps sentences of the monolingual feed, in any language, at
+    the teacher's vectors; 0 = there is no such feed."""
 
     def __post_init__(self) -> None:
         need_a_loss(self, "translation_weight", "original_weight")

@@ -106,5 +106,5 @@ def check_not_empty(shards: list[Shard]) -> None:
     for fate in Fate:
         if count := total(shards, fate):
             lost.append(f"{fate.name} {count:,}")
-    found = ", ".join(lost) or "all pairs were dropped by cleaning"
+    found = ", ".join(lost) or "cleaning dropped all pairs"
     raise DataError(f"no training pair is left ({found}); add sources or relax the rules")

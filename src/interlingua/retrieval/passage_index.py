@@ -231,7 +231,7 @@ class PassageIndex:
         """
         path = Path(folder)
         if path.is_file():
-            raise ConfigError(f"{path}: expected a folder, found a file; use another path")
+            raise ConfigError(f"{path}: expected a folder, found a file; use another folder")
         # The lock covers the check too: of two builds into one new folder, the second one finds
         # the settings of the first.
         with exclusive(path, remedy=LOCK_REMEDY):

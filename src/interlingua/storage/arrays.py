@@ -69,9 +69,7 @@ def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
     # The errors of map_array, and all that zipfile and zlib raise.
     except Exception as error:
         raise DataError(
-            f"is damaged, incomplete or no archive of arrays ({_reason(error)}); save it again"
-            " with numpy.savez",
-            path=path,
+            f"cannot be read as arrays ({_reason(error)}); write the file again", path=path
         ) from error
 
 

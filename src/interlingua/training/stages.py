@@ -271,7 +271,7 @@ def _run_stages(
             )
         if before is not None and before["done"]:
             _refuse_changed(output / stage.name, before.get("products"))
-            _tell(f"stage {number} of {len(stages)}: {stage.name} is finished", show=progress)
+            _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=progress)
             continue
         _tell(f"stage {number} of {len(stages)}: {stage.name}", show=progress)
         # Written before the work starts, so that a stopped stage is known to have started.
@@ -366,7 +366,7 @@ def _resolved(
     # The path is known before the stage has run; whether it is there is seen when it is due.
     if stage not in kinds:
         raise ConfigError(
-            f"{where}: {value}: expected an earlier stage{did_you_mean(stage, list(kinds))}"
+            f"{where}: {value} does not name an earlier stage{did_you_mean(stage, list(kinds))}"
         )
     if product not in PRODUCTS[kinds[stage]]:
         offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])

@@ -304,7 +304,7 @@ def saturation_warning(metrics: dict[str, float], config: RunConfig) -> str | No
     value = metrics[name]
     if not is_saturated(value, config):
         return None
-    outcome = "the model before training stays the best"
+    outcome = "the model at the start stays the best"
     if math.isfinite(metrics.get(VALID_LOSS, math.nan)):
         outcome = f"{VALID_LOSS} decides among evaluations with this value"
     return (

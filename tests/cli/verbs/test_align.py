@@ -92,7 +92,7 @@ def test_a_list_goes_on_where_a_document_is_broken(run, done, workplace):
     [
         ("", "two documents"),
         ("DE", "two documents"),
-        ("DE absent", "absent: no such file"),
+        ("DE absent", "absent: file not found"),
         ("DE LATIN", "umlauts:1: not UTF-8 (byte 0xe4)"),
         ("DE LATIN --texts x.tmx", "x.tmx: this format requires languages"),
         ("DE EN --gold DE", "1.de:1: expected [0, 1]:[2]"),

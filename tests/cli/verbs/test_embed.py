@@ -104,7 +104,7 @@ def test_any_backend(done, text, tmp_path, monkeypatch):
         ("MODEL TEXT --set stsb.split=dev", "--set stsb.split=dev: expected BACKEND.OPTION=VALUE"),
         ("MODEL TEXT --set run.threads=1", "OMP_NUM_THREADS=1"),
         ("MODEL TEXT --set interlingua.x=1", "--set interlingua: unknown key 'x'"),
-        ("MODEL absent.txt", "absent.txt: no such file"),
+        ("MODEL absent.txt", "absent.txt: file not found"),
         ("./absent TEXT", "absent: model folder not found"),
         ("MODEL TEXT --dtype float8", "unknown dtype 'float8'"),
         ("MODEL TEXT --device cuda:99", "device 'cuda:99' cannot be used"),

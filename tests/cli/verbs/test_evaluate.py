@@ -51,7 +51,7 @@ def test_the_default_suite_has_the_mixed_pool(done, model, tmp_path, caplog):
     for code in ("deu_Latn", "eng_Latn", "rus_Cyrl"):
         (folder / f"{code}.txt").write_text("".join(f"{code[:2]}{n} de{n + 1}\n" for n in range(9)))
     said = done(f"evaluate {model} --data {tmp_path} -o {tmp_path}/out --quiet")
-    assert "no data for tatoeba" in caplog.text
+    assert "their data are missing: tatoeba" in caplog.text
     assert "accuracy mixed pool" in said.out
     names = sorted(file.name.partition("-")[0] for file in (tmp_path / "out").rglob("*.json"))
     assert names == ["mixed_pool_flores200_devtest", "xsim_flores200_devtest"]
@@ -152,7 +152,7 @@ def test_a_dead_endpoint_is_told_once(refused, data, caplog):
     said = refused("evaluate m", endpoint, f"--data {data} --quiet")
     assert said.err.count("returned no vectors in 1 tries") == 1
     assert [record.message for record in caplog.records] == [
-        "standard: no data for mixed_pool, left out"
+        "standard: skipped, because their data are missing: mixed_pool"
     ]
 
 
@@ -235,7 +235,7 @@ def test_a_function(done, data, tmp_path, monkeypatch, caplog):
             "--set onnx.file=x",
             "the backend is interlingua; remove the option, or pass --backend onnx",
         ),
-        ("--data nowhere", "nowhere: no such folder; check the path"),
+        ("--data nowhere", "nowhere: folder not found; check the path"),
     ],
 )
 def test_slips_are_one_line(refused, monkeypatch, model, data, arguments, message):
@@ -248,7 +248,10 @@ def test_slips_are_one_line(refused, monkeypatch, model, data, arguments, messag
 def test_no_data_and_no_model(refused, model, data, tmp_path, monkeypatch):
     monkeypatch.delenv("INTERLINGUA_DATA", raising=False)
     said = refused(f"evaluate {model}")
-    assert said.err == "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n"
+    assert said.err == (
+        "interlingua: no folder of data sets is set; pass --data DIR, or set the variable"
+        " INTERLINGUA_DATA\n"
+    )
     (tmp_path / "empty").mkdir()
     said = refused(f"evaluate {model} --data {tmp_path}/empty")
     assert "(tatoeba, xsim, mixed_pool)" in said.err

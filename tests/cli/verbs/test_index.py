@@ -34,7 +34,7 @@ def test_an_empty_file_is_an_error(refused, model, files, tmp_path):  # noqa: F8
     (tmp_path / "fr.txt").write_text("\n")
     printed = refused(f"index build {model}", *files, f"{tmp_path}/fr.txt -o {tmp_path}/index")
     assert printed.out == ""
-    assert "fr.txt: holds no passage" in printed.err
+    assert "fr.txt: the file contains no passage" in printed.err
     assert not (tmp_path / "index").exists()
 
 

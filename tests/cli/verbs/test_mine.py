@@ -136,7 +136,7 @@ def test_shards_and_joining(done, tmp_path, texts):
         ("--target-language xyzzy", "unknown language 'xyzzy'"),
         ("--memory 1KiB", "--memory"),
         ("--set a.b=1", "expected BACKEND.OPTION=VALUE"),
-        ("--columns probability", "--calibration"),
+        ("--columns probability", "--precision"),
     ],
 )
 def test_mistakes_are_one_line(refused, tmp_path, texts, options, message):

@@ -69,9 +69,7 @@ def test_nothing_is_left_of_what_was_ended(done, tmp_path, config, number):
     error = process.communicate(timeout=60)[1]
     if number == signal.SIGTERM:
         assert process.returncode == 2, error
-        assert error.splitlines()[-1].startswith(
-            "interlingua: stopped; nothing half-written was left behind"
-        )
+        assert error.splitlines()[-1].startswith("interlingua: stopped; no incomplete files remain")
     else:
         assert list(tmp_path.glob(".out.*.tmp"))
         done(f"prepare {config} --set vocabulary.size=60 -o {tmp_path}/out --quiet")

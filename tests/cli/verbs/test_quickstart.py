@@ -38,4 +38,4 @@ def test_packages_are_fetched_by_default(done, asked):
 def test_required_ratio_decides_the_exit_code(done, refused, asked):
     done("quickstart --require-ratio 2.9")
     error = refused("quickstart --require-ratio 3.1").err
-    assert "3.00 times that of character n-grams; 3.1 times" in error
+    assert "3.00 times the value of character n-grams; at least 3.1 times" in error

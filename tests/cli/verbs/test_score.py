@@ -117,12 +117,12 @@ def test_one_of_our_encoders(done, tmp_path, word_vocabulary):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("absent.de-en.tsv", "absent.de-en.tsv: no such file"),
+        ("absent.de-en.tsv", "absent.de-en.tsv: file not found"),
         ("-", "-: the languages are unknown"),
         ("noisy.de-en.tsv --columns scor", "unknown column 'scor'"),
         ("noisy.de-en.tsv --check lenght", "unknown check 'lenght'; did you mean 'length'"),
-        ("noisy.de-en.tsv --precision 0.9", "--calibration"),
-        ("noisy.de-en.tsv --calibration absent.json", "absent.json: no such file"),
+        ("noisy.de-en.tsv --precision 0.9", "precision requires --calibration"),
+        ("noisy.de-en.tsv --calibration absent.json", "absent.json: file not found"),
         ("noisy.de-en.tsv --format tmx", "standard output: expected tsv, jsonl or csv"),
         (
             "noisy.de-en.tsv --parallel noisy.de-en.tsv",

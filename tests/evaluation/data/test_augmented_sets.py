@@ -79,5 +79,5 @@ def test_a_missing_table_and_a_blank_line(tmp_path):
     with pytest.raises(DataError, match=r"errtype.devtest.json: .*line of eng_Latn_augmented"):
         read_altered(path)
     path.write_text("b\n\n")
-    with pytest.raises(DataError, match=r"eng_Latn_augmented.devtest:2: a blank line"):
+    with pytest.raises(DataError, match=r"eng_Latn_augmented.devtest:2: the line is blank"):
         read_altered(path)

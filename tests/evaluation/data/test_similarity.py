@@ -104,11 +104,11 @@ def test_sick_in_two_layouts(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1\ta\tb\n1\ta\n", "x.tsv:2: 2 columns; expected 3 columns, tabs between them"),
-        ("good\ta\tb\n", "x.tsv:1: label 'good'"),
-        ("nan\ta\tb\n", "x.tsv:1: label 'nan'"),
+        ("1\ta\tb\n1\ta\n", "x.tsv:2: expected 3 columns with tabs between them, found 2"),
+        ("good\ta\tb\n", "x.tsv:1: unknown label 'good'"),
+        ("nan\ta\tb\n", "x.tsv:1: unknown label 'nan'"),
         ("1\t \tb\n", "x.tsv:1: a sentence is empty"),
-        ("", "x.tsv: no labeled pairs"),
+        ("", "x.tsv: the file contains no labeled pairs"),
     ],
 )
 def test_broken_rows_are_one_line_with_the_place(tmp_path, content, message):

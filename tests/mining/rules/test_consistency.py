@@ -19,8 +19,8 @@ DIFFERENT = [
     ("Help", "도움말", "도움"),
     ("Print", "طباعة", "اطبع"),
     ("Back", "חזרה", "אחורה"),
-    ("Book", "किताब", "कताब"),  # a vowel sign alone
-    ("Exit", "Çıkış", "Çıkıs"),  # a cedilla alone
+    ("Book", "किताब", "कताब"),  # only a vowel sign
+    ("Exit", "Çıkış", "Çıkıs"),  # only a cedilla
     ("Delete {0}", "Poista {0}", "Poista {1}"),
     ("Price", "5 €", "5 $"),
     ("Options", "ตัวเลือก", "ตัวเลือด"),
@@ -52,7 +52,7 @@ def second_score(name, first, second):
     check = CHECKS[name](("", ""), None)
     scores = []
     for source, target in (first, second):
-        # The other check is given the sides in the other order.
+        # The other check gets the sides in the other order.
         sides = ([source], [target]) if name == "translations" else ([target], [source])
         scores.append(check.score(Pairs(*sides, np.zeros(1))).item())
     assert scores[0] == 0

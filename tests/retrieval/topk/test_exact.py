@@ -175,7 +175,7 @@ def test_vectors_whose_products_float32_does_not_hold_are_refused(bad):
     x = np.ones((5, 16), bad.dtype)
     x[3] = bad
     for sides in ((x, np.ones((4, 16))), (np.ones((4, 16)), x)):
-        with pytest.raises(DataError, match=r"vector 3 .*long, .*length 1"):
+        with pytest.raises(DataError, match=r"vector 3 .*length 1"):
             mutual_topk(*sides, k=2)
     for infinite in ([np.inf, -np.inf] * 8, [np.inf, *[0] * 15]):
         x[3] = infinite

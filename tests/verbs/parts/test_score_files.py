@@ -60,7 +60,7 @@ def test_a_folder_gives_one_output_each_and_names_what_it_could_not_read(folder,
     assert len(found.failures) == 1
     assert "de/broken.po:1" in found.failures[0]
     assert next(read_pairs(out / "de/app.xliff")).score is not None
-    assert "left out: 2 files of other formats" in found.lines
+    assert "skipped: 2 files of other formats" in found.lines
     assert any(line.startswith("res/values-fr/strings.xml: 1 pair read") for line in found.lines)
 
 

@@ -148,7 +148,8 @@ def forced_name() -> str:
     if value and value not in names:
         hint = did_you_mean(value, names)
         raise ConfigError(
-            f"{EXECUTOR_VARIABLE}: unknown executor {value!r}{hint}; use one of: {', '.join(names)}"
+            f"{EXECUTOR_VARIABLE}: unknown executor {value!r}{hint}; valid names:"
+            f" {', '.join(names)}"
         )
     return value
 

@@ -145,7 +145,7 @@ class BackboneConfig(CheckedSettings):
         """
         if name not in PRESETS:
             raise ConfigError(
-                f"unknown preset {name!r}{did_you_mean(name, PRESETS)}; use one of:"
+                f"unknown preset {name!r}{did_you_mean(name, PRESETS)}; valid names:"
                 f" {', '.join(PRESETS)}"
             )
         shape: dict[str, Any] = {

@@ -15,7 +15,7 @@ from interlingua.storage.journal import Journal
 
 
 class OutputJob(NamedTuple):
-    """An input, the options of the verb for it alone, and its name in reports."""
+    """An input, the options of the verb for only it, and its name in reports."""
 
     label: str
     options: Any

@@ -202,6 +202,7 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
     patterns = [language_pattern(side.language) if side.language else None for side in sides]
     left = [list(side.files) for side in sides]
     pairs = []
+    # From strict to loose, so that equal names are never taken apart by a looser rule.
     for step in range(3):
         by_key = []
         for files, pattern in zip(left, patterns, strict=True):
@@ -215,7 +216,7 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
                     key = file.name[: len(file.name) - len(stem_and_suffix(file.name)[1])]
                 groups.setdefault(key, []).append(file)
             by_key.append(groups)
-        # A name that only one side has may have any number of files.
+        # Only if a key is unique on both sides; the next step may separate the others.
         for key in by_key[0].keys() & by_key[1].keys():
             own, other = by_key[0][key], by_key[1][key]
             if len(own) == len(other) == 1:
@@ -239,6 +240,7 @@ def _is_pattern(root: PathLike) -> bool:
 def _fixed_folder(root: PathLike) -> Path:
     """Return the folder itself, that of a file, or that of a pattern before its first mark."""
     path = Path(root)
+    # A folder may have a mark of patterns in its own name.
     if path.is_dir():
         return path
     while path.name and (not path.is_dir() or any(mark in str(path) for mark in WILD)):
@@ -359,6 +361,7 @@ def _same(code: str, other: str | None) -> bool:
 
 def _named_by_most(files: Iterable[SideFile]) -> list[str]:
     """Return the languages that most files name; several if they are named equally often."""
+    # The first language of a name counts more than later ones: news.de-en/de.txt.
     every = Counter(code for file in files for code in file.languages)
     first = Counter(file.languages[0] for file in files if file.languages)
     best = max(((every[code], first[code]) for code in every), default=None)

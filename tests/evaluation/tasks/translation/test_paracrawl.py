@@ -160,7 +160,7 @@ def test_wrong_folders_and_files_are_one_line(tmp_path, folder):
     with pytest.raises(DataError, match=r"en-fr.tsv: .*no pairs"):
         ParaCrawlRetrieval(languages=["fr"]).evaluate(Noisy(), folder)
     (folder / "en-fr.tsv").write_text("en 1\tfr 1\nen 2\n")
-    with pytest.raises(DataError, match=r"en-fr.tsv:2: 1 column, expected 2"):
+    with pytest.raises(DataError, match=r"en-fr.tsv:2: found 1 column, expected 2"):
         ParaCrawlRetrieval(languages=["fr"]).evaluate(Noisy(), folder)
     (tmp_path / "none").mkdir()
     with pytest.raises(
