@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
+from interlingua.alignment.cue_times import CueSpans, TimeMap, fit_times
 from interlingua.alignment.ladders import is_rung, is_text_rung, read_ladder
 from interlingua.alignment.sentence_alignment import (
     AlignConfig,
@@ -38,12 +39,16 @@ from interlingua.alignment.sentence_alignment import (
 )
 from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, is_document
 from interlingua.corpus.documents.reading import read_document_as_sentences
+from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.bitext import (
+    PairOfTable,
     PairWithFields,
     TextPair,
     guess_format,
     write_pairs,
 )
+from interlingua.corpus.formats.localization.subtitle_pairs import cue_time
+from interlingua.corpus.formats.localization.subtitles import is_subtitle_name, read_cues
 from interlingua.corpus.formats.monolingual import find_language, language_of
 from interlingua.corpus.formats.sentence_table import (
     ColumnChoice,
@@ -444,6 +449,8 @@ class AlignReport:
     """Documents of ``links``; empty for one pair of documents."""
     unpaired: list[str] = field(default_factory=list)
     """Files of folders that were skipped, with the reason: another format, or no partner."""
+    times: list[TimeMap] = field(default_factory=list)
+    """How the times of subtitles differ, of each document pair in which they were used."""
     unlike: list[str] = field(default_factory=list)
     """Documents with links that score as those of unrelated texts do."""
 
@@ -466,6 +473,7 @@ class AlignReport:
         lines += [f"left out: {reason}" for reason in self.failed]
         lines += [f"warning: {one}" for one in self.unlike]
         if not quiet:
+            lines += map(str, self.times)
             lines.append(str(self))
         if self.encoded.cut_rows:
             lines.append(self.encoded.cuts)
@@ -525,6 +533,7 @@ class Aligner:
         target: Sequence[str],
         *,
         languages: tuple[str | None, str | None] | None = None,
+        spans: tuple[CueSpans, CueSpans] | None = None,
         progress: Progress = SILENT,
     ) -> Alignment:
         """Find the links between two documents; a blank line is always left unlinked.
@@ -533,6 +542,7 @@ class Aligner:
             source: sentences.
             target: sentences of its translation.
             languages: of both documents; default: those of the aligner.
+            spans: times of the sentences of subtitles.
             progress: counts the texts that are embedded.
         """
         # Blank lines are taken out here, and put back among the links in the end.
@@ -543,12 +553,17 @@ class Aligner:
                 " sentence each"
             )
         blocks = []
-        for side, lines, language in zip(
-            (source, target), filled, languages or self.languages, strict=True
+        for side, lines, language, own_spans in zip(
+            (source, target),
+            filled,
+            languages or self.languages,
+            spans or (None, None),
+            strict=True,
         ):
             encode = functools.partial(self.encode, language=language, report=self.report.encoded)
             sentences = [side[line] for line in lines]
-            blocks.append(SentenceBlocks(sentences, encode))
+            own = None if own_spans is None else own_spans[lines]
+            blocks.append(SentenceBlocks(sentences, encode, spans=own))
         found = align_sentences(blocks[0], blocks[1], self.config, progress)
         return found._replace(
             links=with_blank_lines(found.links, filled, (len(source), len(target)))
@@ -560,14 +575,17 @@ class Aligner:
         target: Sequence[str],
         *,
         languages: tuple[str | None, str | None] | None = None,
+        spans: tuple[CueSpans, CueSpans] | None = None,
         progress: Progress = SILENT,
     ) -> list[Link]:
         """Find the links between two documents, with their costs rounded as they are written.
 
         See ``align``.
         """
-        found = self.align(source, target, languages=languages, progress=progress).links
-        return [link._replace(cost=round(link.cost, 6)) for link in found]
+        found = self.align(source, target, languages=languages, spans=spans, progress=progress)
+        if found.times is not None:
+            self.report.times.append(found.times)
+        return [link._replace(cost=round(link.cost, 6)) for link in found.links]
 
     def pairs(
         self,
@@ -600,6 +618,7 @@ class Aligner:
             languages = document_languages(pair, self.languages)
             try:
                 source, target = (self._read(pair, languages, side) for side in (0, 1))
+                spans = self._spans(pair)
                 gold = None
                 if pair.gold:
                     gold = read_right_links(pair.gold, (len(source), len(target)))
@@ -612,7 +631,7 @@ class Aligner:
                 links: Sequence[Link] = read_links(pair.output or "")
             else:
                 codes = (languages[0] or None, languages[1] or None)
-                links = self.links(source, target, languages=codes, progress=part)
+                links = self.links(source, target, languages=codes, spans=spans, progress=part)
                 # The sentences first: the journal, which ``_write`` adds to, says that all is done.
                 if self.split and pair.output is not None:
                     write_sentences(pair.output, source, target)
@@ -620,13 +639,21 @@ class Aligner:
             name = f"document pair {number + 1} ({pair.source}, {pair.target})"
             self.count(links, gold, source, target, name)
             part.stop()
+            times = functools.partial(_times_of, spans)
             for link in links:
                 if link.source and link.target:
                     texts = join_sentences(source, link.source), join_sentences(target, link.target)
                     found = TextPair(*texts, *languages, score=1 - link.cost)
-                    if pair.label:
-                        found = PairWithFields.of(found, {"file": pair.label})
-                    yield found
+                    yield _with_fields(found, pair.label, times(link), is_one=len(documents) == 1)
+
+    def _spans(self, pair: DocumentPair) -> tuple[CueSpans, CueSpans] | None:
+        """Return the times of the sentences of two subtitle files; None for other documents.
+
+        Sentences that are split anew have no times.
+        """
+        if self.split or not (is_subtitle_name(pair.source) and is_subtitle_name(pair.target)):
+            return None
+        return read_spans(pair.source), read_spans(pair.target)
 
     def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
         """Read the sentences of the source (0) or the target (1)."""
@@ -706,6 +733,47 @@ class Aligner:
             )
 
 
+def read_spans(path: PathLike) -> CueSpans:
+    """Return the start and the end, in seconds, of each sentence of subtitles.
+
+    Speakers of one cue share its time by the lengths of their texts. Cues that can't be read are
+    left out, as they are where the sentences are read.
+    """
+    spans: list[tuple[float, float]] = []
+    for cue in read_cues(path, bad=BadLines("skip")):
+        lengths = [len(speech) for speech in cue.speeches]
+        borders = np.cumsum([0, *lengths]) / max(sum(lengths), 1)
+        times = (cue.start + borders * (cue.end - cue.start)) / 1000
+        spans += zip(times[:-1].tolist(), times[1:].tolist(), strict=True)
+    return np.array(spans, np.float64).reshape(-1, 2)
+
+
+def _with_fields(pair: TextPair, label: str, times: Mapping[str, str], *, is_one: bool) -> TextPair:
+    """Return a pair with the label of its documents and its times, if there are any.
+
+    Args:
+        pair: of a link.
+        label: of the documents; empty for two documents.
+        times: of the link; empty unless both documents are subtitles.
+        is_one: all pairs are of these documents and have the same fields.
+    """
+    fields = {"file": label, **times} if label else times
+    if not fields:
+        return pair
+    return (PairOfTable if is_one else PairWithFields).of(pair, fields)
+
+
+def _times_of(spans: tuple[CueSpans, CueSpans] | None, link: Link) -> dict[str, str]:
+    """Return the times of the sentences of a link as subtitles have them."""
+    times: dict[str, str] = {}
+    if spans is None:
+        return times
+    for begin, side, numbers in zip(("", "target_"), spans, link[:2], strict=True):
+        times[f"{begin}start"] = cue_time(round(1000 * side[numbers[0], 0]))
+        times[f"{begin}end"] = cue_time(round(1000 * side[numbers[-1], 1]))
+    return times
+
+
 def _size(path: str) -> int:
     """Return the size of a file in bytes.
 
@@ -724,6 +792,7 @@ class SentenceBlocks:
         encode: returns the vectors of texts.
         borders: whether each sentence can't be joined with the one before; default: all can.
         headings: whether each sentence is a heading; default: none is.
+        spans: times of the sentences; default: they have none.
 
     Attributes:
         vectors: the blocks, of all sizes that were requested.
@@ -738,8 +807,10 @@ class SentenceBlocks:
         encode: Callable[[Sequence[str]], Float32[ndarray, "n d"]],
         borders: Bool[ndarray, " n"] | None = None,
         headings: Bool[ndarray, " n"] | None = None,
+        spans: CueSpans | None = None,
     ) -> None:
         self.sentences = sentences
+        self.spans = spans
         self.encode = encode
         self.has_headings = headings is not None and bool(headings.any())
         self.headings = np.zeros(len(sentences), bool) if headings is None else headings
@@ -797,7 +868,9 @@ def align_sentences(
 
     Single sentences are aligned first. If a link one to one is in doubt, the blocks of two
     sentences are embedded and all is aligned again, then those of three, and so on. If headings are
-    known of both documents and both have some, they are linked with headings only.
+    known of both documents and both have some, they are linked with headings only. If times are
+    known of both, the links of single sentences by meaning determine how they differ, and all links
+    are found by both.
 
     Args:
         source: one document.
@@ -812,6 +885,8 @@ def align_sentences(
     if source.has_headings and target.has_headings:
         kinds = (source.headings, target.headings)
     total = 0
+    times: TimeMap | None = None
+    spans: tuple[CueSpans, CueSpans] | None = None
     # A link has at least one sentence on either side: no block is longer than the sum less one.
     for size in range(1, config.max_sentences):
         texts = [side.texts(size, flags) for side, flags in zip(sides, needed, strict=True)]
@@ -823,10 +898,19 @@ def align_sentences(
         known = (source.known, target.known)
         # Links of at most ``size`` sentences on a side, which is as far as blocks are known.
         reached = replace(config, max_sentences=size + 1)
-        found = align_blocks(source.vectors, target.vectors, reached, known=known, kinds=kinds)
+        search = functools.partial(
+            align_blocks, source.vectors, target.vectors, reached, known=known, kinds=kinds
+        )
+        found = search(spans=spans)
+        if size == 1 and source.spans is not None and target.spans is not None:
+            linked = [link[:2] for link in found.links]
+            times = fit_times(linked, source.spans, target.spans, seed=config.seed)
+            if times is not None:
+                spans = (times.spans, target.spans)
+                found = search(spans=spans)
         levels = sides_of(source.vectors, target.vectors, known)
         needed = doubtful_blocks(found.links, *levels, size + 1, config.clear)
-    return found
+    return found._replace(times=times)
 
 
 def join_sentences(sentences: Sequence[str], numbers: Iterable[int]) -> str:

@@ -40,7 +40,7 @@ from interlingua.mining.calibration.calibration import (
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
 from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.pipeline import Mined
-from interlingua.mining.review import Judgments, judged_key
+from interlingua.mining.review import Judgments
 from interlingua.mining.writer import (
     DEFAULT_COLUMNS,
     ON_STDOUT,
@@ -172,9 +172,7 @@ class Filter:
         self.first_scores: list[Float64[ndarray, " n"]] = []
         self._has_learned = calibration is None
         self.judgments = judgments
-        self._answers = {} if judgments is None else judgments.by_key()
         self._judged: Counter[bool] = Counter()
-        self._matched: set[tuple[str, str]] = set()
 
     def learn(self, scores: Float64[ndarray, " n"]) -> None:
         """Estimate the share of right pairs and the threshold for a precision from these scores.
@@ -226,21 +224,19 @@ class Filter:
             findings = self.checker.findings(measured)
             for at in range(len(block.pairs)):
                 reasons = [reason for reason, marks in rejected.items() if marks[at]]
-                if self._answers:
-                    reasons = self._judge(block.pairs[at], reasons)
+                if self.judgments is not None:
+                    reasons = self._judge(self.judgments, block.pairs[at], reasons)
                 found = tuple(name for name, marks in findings.items() if marks[at])
                 self.read += 1
                 self.kept += not reasons
                 self.reasons.update(reasons)
                 yield _row(block, at, probabilities, measured, reasons)._replace(findings=found)
 
-    def _judge(self, pair: TextPair, reasons: list[str]) -> list[str]:
+    def _judge(self, judgments: Judgments, pair: TextPair, reasons: list[str]) -> list[str]:
         """Return the reasons against a pair: none if it is judged good, one more if bad."""
-        key = judged_key(pair.source, pair.target)
-        is_good = self._answers.get(key)
+        is_good = judgments.answer(pair.source, pair.target)
         if is_good is None:
             return reasons
-        self._matched.add(key)
         self._judged[is_good] += 1
         return [] if is_good else [JUDGED_BAD, *reasons]
 
@@ -291,11 +287,11 @@ class Filter:
 
     def _judgment_lines(self) -> list[str]:
         """Return lines on the answers; none without answers."""
-        if self.judgments is None:
+        if self.judgments is None or not (self.judgments.answers or self._judged):
             return []
         good, bad = self._judged[True], self._judged[False]
         decided = f"judged: {count_of(good, 'pairs')} good and kept, {bad:,} bad and rejected"
-        return [*self.judgments.notes, decided, *self.judgments.unmatched(self._matched)]
+        return [*self.judgments.notes, decided, *self.judgments.unmatched()]
 
     def advice(self) -> list[str]:
         """Return lines on how to make a requested precision more certain."""

@@ -37,7 +37,7 @@ from interlingua.corpus.formats.bitext import IN_TWO_FILES, TextPair, guess_form
 from interlingua.corpus.formats.moses import moses_files
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.functional.margin import MARGINS, MarginKind, margin_score
 from interlingua.mining import defaults
 from interlingua.mining.calibration.calibration import load_calibration
@@ -423,11 +423,10 @@ def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
     """Return a message that there are too few pairs for a margin, with the sufficient number."""
     least = MIN_PAIRS_PER_NEIGHBOR * config.k
-    met = min(pairs, config.window)
+    met = count_of(min(pairs, config.window), "pairs")
     return (
-        f"warning: a margin compares a pair with its neighbors, and {met:,} pairs per window are"
-        f" too few for k = {config.k}; provide at least {least:,} pairs and a --window of that"
-        " size, or pass --cosine"
+        f"warning: a margin with k = {config.k} requires {least:,} pairs in a window, found {met};"
+        " score more pairs, raise --window, or pass --cosine"
     )
 
 

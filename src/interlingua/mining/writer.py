@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
-from interlingua.config.languages import written_code
+from interlingua.config.languages import written_code, written_tag
 from interlingua.config.registry import CHECKS, did_you_mean
 from interlingua.corpus.formats.bitext import (
     PairWithFields,
@@ -56,6 +56,8 @@ class PairRow(NamedTuple):
         measured: values of the checks, which are columns too.
         extra: columns that the input has besides.
         findings: names of the checks with a value beyond their limits, rejecting or not.
+        has_tags: languages are written as tags (``de``, ``de-CH``). Otherwise only those with a
+            region are, which would mix with codes (``deu_Latn``) in one output for several bitexts.
     """
 
     pair: TextPair
@@ -65,6 +67,7 @@ class PairRow(NamedTuple):
     measured: Mapping[str, float] = {}
     extra: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
+    has_tags: bool = False
 
     def extra_columns(self, format: str) -> tuple[str, ...]:
         """Return the columns of the input that a file of a format has after its own.
@@ -93,10 +96,8 @@ class PairRow(NamedTuple):
     @property
     def values(self) -> dict[str, Any]:
         """All columns, the languages too."""
-        languages = (
-            written_code(self.pair.source_language),
-            written_code(self.pair.target_language),
-        )
+        written = written_tag if self.has_tags else written_code
+        languages = (written(self.pair.source_language), written(self.pair.target_language))
         return {**self.columns, **dict(zip(LANGUAGE_COLUMNS, languages, strict=True))}
 
 
@@ -231,6 +232,7 @@ def open_rows(
             table = _Table(write_cells, format, own_columns, digits, takes_extra=takes_extra)
             # Standard output is read while it is written.
             table.can_wait = path is not None
+            stack.callback(table.close)
             yield table.write
             table.finish()
             table.tell_lost(path)
@@ -308,6 +310,11 @@ class _Table:
             self.late.clear()
         elif not self.is_begun:
             self._write_header(())
+
+    def close(self) -> None:
+        """Remove the kept rows, which are left if writing was interrupted."""
+        if self.kept is not None:
+            self.kept.close()
 
     def tell_lost(self, path: PathLike | None) -> None:
         """Log the columns of the input that are not in the file."""

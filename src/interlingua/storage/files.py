@@ -421,6 +421,10 @@ class Spool(Generic[T]):
         pickle.dump(value, self._file, protocol=pickle.HIGHEST_PROTOCOL)
         self._count += 1
 
+    def close(self) -> None:
+        """Remove the values; nothing happens if they have been read back."""
+        self._file.close()
+
     def replay(self) -> Iterator[T]:
         """Yield all values in their order, once."""
         with self._file as file:

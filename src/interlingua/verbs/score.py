@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from interlingua.mining.filter import Filter
     from interlingua.mining.score import ScoreConfig, Stream
     from interlingua.mining.writer import PairRow
+    from interlingua.verbs.parts.score_files import JudgedFile
 
 
 class ScoredPair(NamedTuple):
@@ -344,7 +345,7 @@ def _score_several(
     options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
 ) -> ScoredStream:
     """Score several bitexts; see ``parts.score_files``."""
-    from interlingua.verbs.parts.score_files import SeveralScores, write_all
+    from interlingua.verbs.parts.score_files import ScoreJob, SeveralScores, write_all
     from interlingua.verbs.parts.sources import open_model
 
     result = ScoredStream()
@@ -362,20 +363,26 @@ def _score_several(
     if several.is_folder:
         check_score(replace(options, bitext=(), output=None, format=None))
         several.to_folder(
-            lambda one, stream, encode, model: write_scored(
-                one, stream, encode, model, stdout=None, progress=progress
+            lambda job, stream, encode, model: write_scored(
+                job.options,
+                stream,
+                encode,
+                model,
+                stdout=None,
+                progress=progress,
+                judged=job.judged,
             )
         )
         return result
     check_score(replace(options, bitext=()))
-    rows = several.rows(
-        lambda one, stream, encode, model, lines: _scored(
-            one, stream, encode, model, progress, lines
-        )
-    )
+
+    def scored(job: ScoreJob, stream: Stream, encode: Encode, model: str, lines: list[str]) -> Any:
+        return _scored(job.options, stream, encode, model, progress, lines, judged=job.judged)
+
     if options.output is not None or stdout is not None:
-        write_all(several, rows, stdout)
+        write_all(several, scored, stdout)
         return result
+    rows = several.rows(scored)
     result.pairs = (
         ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
         for row in in_line_limit(rows, options.max_line)
@@ -537,6 +544,7 @@ def write_scored(
     *,
     stdout: TextIO | None,
     progress: Progress = SILENT,
+    judged: JudgedFile | None = None,
 ) -> list[str]:
     """Write the pairs that are kept, and the others if a file for them is named.
 
@@ -547,6 +555,7 @@ def write_scored(
         model: its identity, for the calibration.
         stdout: for pairs without an output.
         progress: receives the progress of the work.
+        judged: of one of several bitexts; None = the only one, with a sheet of its own.
 
     Returns:
         The report, in lines.
@@ -557,7 +566,7 @@ def write_scored(
     from interlingua.mining.filter import output_format, write_filtered
 
     lines: list[str] = []
-    with _scored(options, stream, encode, model, progress, lines) as (kept, rows):
+    with _scored(options, stream, encode, model, progress, lines, judged) as (kept, rows):
         try:
             write_filtered(
                 rows,
@@ -601,13 +610,15 @@ def _scored(
     model: str,
     progress: Progress,
     lines: list[str],
+    judged: JudgedFile | None = None,
 ) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
     """Open the scored pairs: their filter, and all rows; ``lines`` gets the report at the end."""
-    from interlingua.mining.review import ReviewSampler, read_labels, write_review
+    from interlingua.mining.review import write_review
     from interlingua.mining.score import scored_rows
+    from interlingua.verbs.parts.score_files import JudgedFile, begin_judging
 
     config, checks = check_score(options)
-    judgments = None if options.labels is None else read_labels(Path(options.labels))
+    judging, file = judged or JudgedFile(begin_judging(options))
     sheet: list[str] = []
     with (
         _keeping(options, encode, model) as keeping,
@@ -618,19 +629,23 @@ def _scored(
             options,
             checks,
             calibration=as_path(options.calibration),
-            judgments=judgments,
+            judgments=judging.judgments(file),
             model=model,
             progress=progress,
             lines=lines,
         ) as (kept, rows),
     ):
-        if options.review is None:
+        if judging.sampler is None:
             yield kept, rows
         else:
-            # The sheet is complete when the last pair has passed.
-            sampler = ReviewSampler(options.review_rows)
-            yield kept, sampler.noted(rows)
-            sheet = write_review(options.review, sampler, kept.checker, _file_of(options))
+            try:
+                yield kept, judging.sampler.noted(rows, file)
+            finally:
+                judging.sampler.explain(kept.checker)
+            # The sheet is complete when the last pair has passed; that of several files is
+            # written after the last of them.
+            if judged is None and options.review is not None:
+                sheet = write_review(options.review, judging.sampler, _file_of(options))
     lines += sheet
 
 

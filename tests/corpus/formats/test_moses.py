@@ -2,7 +2,7 @@ import zipfile
 
 import pytest
 
-from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
+from interlingua.corpus.formats.bitext import PairWithFields, TextPair, read_pairs, write_pairs
 from interlingua.errors import DamagedFileError, DataError
 from tests.corpus.conftest import write
 
@@ -146,3 +146,22 @@ def test_two_regions_of_one_language_are_two_files(tmp_path):
     assert [pair[:2] for pair in found] == [("en_GB", "en_US")]
     found = read_pairs(tmp_path / "ui", source_language="de", target_language="en-US")
     assert [pair[:2] for pair in found] == [("de_CH", "en_US")]
+
+
+@pytest.mark.parametrize("name", ["out", "out.zip", "out.po"])
+def test_values_without_a_place_are_named_once(tmp_path, caplog, name):
+    pairs = [
+        PairWithFields.of(TextPair("a", "b", "deu_Latn", "eng_Latn", 0.5), {"file": f"{n}.po"})
+        for n in range(3)
+    ]
+    format = {"out": "moses", "out.zip": "opus", "out.po": "gettext"}[name]
+    assert write_pairs(pairs, tmp_path / name, format=format) == 3
+    (record,) = caplog.records
+    text = record.getMessage()
+    assert str(tmp_path / name) in text
+    assert "score, file" in text
+    assert ".jsonl" in text
+    caplog.clear()
+    plain = [TextPair("a", "b", "deu_Latn", "eng_Latn")]
+    write_pairs(plain, tmp_path / name, format=format)
+    assert not caplog.records

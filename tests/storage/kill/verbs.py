@@ -64,6 +64,14 @@ def make_world(folder):
         for code, word in (("de", "haus"), ("en", "house")):
             lines = [f"{word}{number} {word}{line} {word}{line % 3}" for line in range(8)]
             (folder / f"{number}.{code}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for number in range(3):
+        entries = [
+            f'msgid "house{n} house{number}"\nmsgstr "haus{n} haus{number}"\n' for n in range(9)
+        ]
+        header = 'msgid ""\nmsgstr "Language: de\\n"\n'
+        catalog = folder / "catalogs" / f"{number}.po"
+        catalog.parent.mkdir(exist_ok=True)
+        catalog.write_text("\n".join([header, *entries]), encoding="utf-8")
     rows = [f"{folder}/{n}.de\t{folder}/{n}.en\n" for n in range(3)]
     (folder / "list.tsv").write_text("".join(rows), encoding="utf-8")
     call(["prepare", f"{folder}/prepare.toml"])
@@ -96,6 +104,7 @@ COMMANDS = {
     " -o {out}/calibration.json --gold {world}/gold.tsv --parallel {world}/known.de-en.tsv",
     "score": "score {words} {world}/known.de-en.tsv {backend} -o {out}/scored.tsv"
     " --work {out}/work",
+    "score of a folder": "score {words} {world}/catalogs {backend} -o {out}/all.tsv",
     "align": "align {words} --list {world}/list.tsv {backend} -o {out}/links"
     " --texts {out}/linked.tsv",
     "documents": "documents {words} {world}/manuals/de {world}/manuals/en {backend}"

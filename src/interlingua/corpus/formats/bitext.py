@@ -187,6 +187,27 @@ def pair_fields(pair: TextPair | None) -> Mapping[str, Any]:
     return {}
 
 
+def without_lost_values(
+    pairs: Iterable[TextPair], path: PathLike, *, keeps_scores: bool = False
+) -> Iterator[TextPair]:
+    """Yield the pairs, then log which of their values the format of a file has no place for."""
+    lost: dict[str, None] = {}
+    for pair in pairs:
+        if pair.score is not None and not keeps_scores:
+            lost[SCORE] = None
+        # Pairs of the same kind as the file are written with their values.
+        if isinstance(pair, PairWithFields):
+            lost.update(dict.fromkeys(pair.fields))
+        yield pair
+    if lost:
+        log.warning(
+            "%s: this format has no place for %s; write .tsv, .csv, .xlsx, .jsonl or .tmx to keep"
+            " them",
+            path,
+            ", ".join(lost),
+        )
+
+
 class PairFormat(Protocol):
     """A file format of bitexts."""
 

@@ -32,6 +32,7 @@ from interlingua.corpus.formats.bitext import (
     one_language_pair,
     peek,
     uncompressed_name,
+    without_lost_values,
 )
 from interlingua.corpus.formats.charsets import decoded, is_decoded, known_charset
 from interlingua.errors import DataError, import_extra
@@ -166,7 +167,7 @@ class Gettext:
                 "a compiled catalog cannot be compressed; use a file name that ends in .mo",
                 path=path,
             )
-        first, pairs = peek(one_language_pair(pairs, path))
+        first, pairs = peek(one_language_pair(without_lost_values(pairs, path), path))
         entries, count = _entries(pairs)
         self._write(path, _header_of(first), entries)
         return count

@@ -24,6 +24,7 @@ from interlingua.corpus.formats.bitext import (
     peek,
     resolved_code,
     uncompressed_name,
+    without_lost_values,
     written_codes,
 )
 from interlingua.errors import DamagedFileError, DataError, InterlinguaError, count_of
@@ -63,9 +64,9 @@ class Moses:
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Write ``path.<source>`` and ``path.<target>``, or the files of ``a,b``.
 
-        Line ends in texts become spaces.
+        Line ends in texts become spaces. Scores and fields are left out, and named in a warning.
         """
-        head, pairs = peek(one_language_pair(pairs, path))
+        head, pairs = peek(one_language_pair(without_lost_values(pairs, path), path))
         if head is None:
             raise DataError(
                 "there is no pair, so the languages of the files are unknown; nothing is written",
@@ -113,7 +114,9 @@ class OpusZip:
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Write the archive with both members; they are gathered in temporary files first."""
-        return self._write(path, lambda prefix: Moses().write(pairs, prefix))
+        # The warning names the archive, and not the files that are gathered in it.
+        plain = (TextPair(*pair[:4]) for pair in without_lost_values(pairs, path))
+        return self._write(path, lambda prefix: Moses().write(plain, prefix))
 
     def write_empty(self, path: str, head: TextPair) -> None:
         """Write an archive with two members without a line, of the languages of a pair."""

@@ -78,7 +78,7 @@ from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts
 from interlingua.mining.mine import SHOWN_PRECISIONS
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import Mined, TextFile, mine_files
-from interlingua.mining.review import Judgments, judged_key, read_labels
+from interlingua.mining.review import Judgments, read_labels
 from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
 from interlingua.mining.texts import Line, NumberedTexts
 from interlingua.runtime.progress import SILENT, Progress
@@ -791,17 +791,12 @@ def score_judged_pairs(
     scores = [np.zeros(0)]
     marks = [np.zeros(0, bool)]
     answers: list[Answer] = []
-    judged = labels.by_key()
-    matched: set[tuple[str, str]] = set()
     for block in scorer.score(pairs):
         scores.append(block.scores)
         marks.append(~refused_of_block(checker, block.pairs))
         for pair in block.pairs:
-            key = judged_key(pair.source, pair.target)
-            answers.append(judged.get(key))
-            if answers[-1] is not None:
-                matched.add(key)
-    notes = [*labels.notes, *labels.unmatched(matched)]
+            answers.append(labels.answer(pair.source, pair.target))
+    notes = [*labels.notes, *labels.unmatched()]
     found = np.concatenate(scores)
     accepted = np.concatenate(marks)
     is_known = np.array([answer is not None for answer in answers], bool)

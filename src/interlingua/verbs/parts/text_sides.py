@@ -217,6 +217,7 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
                 groups.setdefault(key, []).append(file)
             by_key.append(groups)
         # Only if a key is unique on both sides; the next step may separate the others.
+        # A name that only one side has may have any number of files.
         for key in by_key[0].keys() & by_key[1].keys():
             own, other = by_key[0][key], by_key[1][key]
             if len(own) == len(other) == 1:

@@ -20,6 +20,7 @@ from interlingua.corpus.formats.bitext import (
     guess_format,
     resolved_code,
 )
+from interlingua.corpus.formats.localization.language_places import language_place
 from interlingua.corpus.formats.localization.two_files import files_of_languages
 from interlingua.corpus.formats.moses import moses_files
 from interlingua.errors import DataError
@@ -168,6 +169,10 @@ def with_its_source(file: Path, codes: tuple[str | None, str | None]) -> str | N
         return str(file)
     by_code = files_of_languages(str(file))
     own = next((code for code, other in by_code.items() if other == file), None)
+    # Of two regions of a language, ``de`` and ``de-CH``, only one has the code.
+    if own is None:
+        place = language_place(file)
+        own = place.code if place is not None else None
     source = _source_of(list(by_code), codes[0])
     if own is None or source is None or len(by_code) < 2:
         return str(file)

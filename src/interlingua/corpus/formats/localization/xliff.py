@@ -28,6 +28,7 @@ from interlingua.corpus.formats.bitext import (
     one_language_pair,
     peek,
     requested_pair,
+    without_lost_values,
 )
 from interlingua.corpus.formats.localization.language_places import language_of_path
 from interlingua.corpus.formats.localization.xliff_scores import (
@@ -391,7 +392,8 @@ def _write_new(pairs: Iterable[TextPair], path: str, head: TextPair) -> int:
             f'<file original="pairs" datatype="plaintext" source-language={quoteattr(codes[0])}'
             f" target-language={quoteattr(codes[1])}>\n<body>\n"
         )
-        for count, pair in enumerate(one_language_pair(pairs, path), 1):
+        kept = without_lost_values(pairs, path, keeps_scores=True)
+        for count, pair in enumerate(one_language_pair(kept, path), 1):
             source, target = (escape(_NOT_XML.sub("", text)) for text in pair[:2])
             match = ""
             if pair.score is not None:
