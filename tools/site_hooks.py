@@ -51,14 +51,16 @@ def on_page_content(html: str, **_: Any) -> str:
     output. Commands of our pages begin with ``$``.
     """
     loops = 0
+    is_continued = False
 
     def marked(line: re.Match[str]) -> str:
-        nonlocal loops
+        nonlocal loops, is_continued
         start, number, code = line.groups()
         if number == "1":
-            loops = 0
+            loops, is_continued = 0, False
         text = re.sub(r"<[^>]*>", "", code)
-        is_command = text.startswith("$ ")
+        is_command = is_continued or text.startswith("$ ")
+        is_continued = is_command and text.endswith("\\")
         if loops and not is_command:
             code = re.sub(r' class="g[op]"', "", code)
         elif not is_command and 'class="gp"' in code:
@@ -71,7 +73,7 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
-    """Add links to the page for a wrong address; called by mkdocs."""
+    """Add the way to the first page to the page for a wrong address; called by mkdocs."""
     if template_name != "404.html":
         return output_content
     home = re.search(r'<a href="([^"]*)"[^>]* class="md-header__button md-logo"', output_content)

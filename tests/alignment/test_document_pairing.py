@@ -7,6 +7,7 @@ import pytest
 
 from interlingua.alignment.document_pairing import (
     OTHERS,
+    OTHERS_WEIGHT,
     ScoredCandidates,
     choose_threshold,
     find_candidates,
@@ -125,7 +126,8 @@ def naive_margins(found, forbidden):
             ]
             best = sorted(others, reverse=True)[:OTHERS]
             means.append(np.mean(best) if best else found.scores.mean())
-        result.append(score - sum(means) / 2)
+        rest = (1 - OTHERS_WEIGHT) * np.median(found.scores)
+        result.append(score - rest - OTHERS_WEIGHT * sum(means) / 2)
     return np.array(result)
 
 
@@ -142,6 +144,52 @@ def test_margins_are_those_of_the_formula(seed):
     null, loss = null_margins(found, accepted, (12, 9))
     assert 0 < len(null) <= 9
     assert loss >= 0
+
+
+def test_two_pairs_exchange_their_documents_if_both_together_score_higher():
+    # The best pair, (0, 1), leaves (1, 0), which has little in common; (2, 2) stays.
+    x, y = (axis.ravel() for axis in np.indices((3, 3)))
+    values = np.array([0.26, 0.27, 0.1, 0.2, 0.24, 0.1, 0.1, 0.1, 0.5])
+    found = ScoredCandidates(x, y, values)
+    accepted = match_documents(found, values, (3, 3))
+    assert [(int(x[row]), int(y[row])) for row in accepted] == [(2, 2), (0, 0), (1, 1)]
+
+
+def test_a_good_pair_is_not_given_up_for_two_weak_ones():
+    x, y = (axis.ravel() for axis in np.indices((2, 2)))
+    values = np.array([0.3, 0.15, 0.1, -0.2])
+    accepted = match_documents(ScoredCandidates(x, y, values), values, (2, 2))
+    assert accepted.tolist() == [0, 3]
+
+
+def test_partners_are_exchanged_only_where_both_new_pairs_are_candidates():
+    found = ScoredCandidates(np.array([0, 0, 1]), np.array([0, 1, 1]), np.zeros(3))
+    values = np.array([0.2, 0.9, 0.1])
+    assert match_documents(found, values, (2, 2)).tolist() == [1]
+
+
+def test_a_family_of_similar_documents_is_paired():
+    """Pages of a family score high with each other, and each one highest with its translation."""
+    rng = np.random.default_rng(0)
+    x, y = (axis.ravel() for axis in np.indices((100, 100)))
+    is_family = (x < 20) & (y < 20)
+    is_right = (x == y) & (x < 70)
+    right = np.where(is_family, 0.15, 0.4) * is_right
+    scores = rng.normal(0, 0.04, x.size) + 0.15 * is_family + right
+    found = ScoredCandidates(x, y, scores)
+    values = margins(found, np.zeros(x.size, bool))
+    accepted = match_documents(found, values, (100, 100))
+    kept = accepted[values[accepted] >= choose_threshold(found, accepted, values, (100, 100))]
+    assert (is_right & is_family)[kept].sum() >= 14
+    assert is_right[kept].mean() >= 0.95
+
+
+def test_a_translation_in_the_sample_does_not_change_the_nearness():
+    sides, vectors, _ = two_sides(20, 0)
+    alone, other, _ = two_sides(0, 20)
+    shared = sentence_facts(sides, vectors)[0].nearness.mean()
+    apart = sentence_facts(alone, other)[0].nearness.mean()
+    assert abs(shared - apart) < 0.03
 
 
 def test_scores_do_not_depend_on_the_other_candidates():

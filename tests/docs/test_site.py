@@ -124,7 +124,8 @@ def test_only_lines_with_a_dollar_and_those_of_loops_are_commands():
     read = code_lines(
         '<span class="gp">$ </span>cat<span class="w"> </span>a.md',
         '<span class="gp"># </span><span class="nb">The</span> castle',
-        '<span class="gp">$ </span><span class="k">for</span> n <span class="k">in</span> 1; do',
+        '<span class="gp">$ </span><span class="k">for</span> n <span class="k">in</span> 1 \\',
+        '    2; <span class="k">do</span>',
         '<span class="gp">  $</span>run $n',
         '<span class="go">  done</span>',
         '<span class="go">1</span>',
@@ -132,7 +133,8 @@ def test_only_lines_with_a_dollar_and_those_of_loops_are_commands():
     assert on_page_content(read) == code_lines(
         '<span class="gp">$ </span>cat<span class="w"> </span>a.md',
         '<span class="go"># The castle</span>',
-        '<span class="gp">$ </span><span class="k">for</span> n <span class="k">in</span> 1; do',
+        '<span class="gp">$ </span><span class="k">for</span> n <span class="k">in</span> 1 \\',
+        '    2; <span class="k">do</span>',
         "<span>  $</span>run $n",
         "<span>  done</span>",
         '<span class="go">1</span>',

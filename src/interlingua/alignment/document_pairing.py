@@ -11,12 +11,17 @@ from it (``pair_by_names``). Other documents are paired by vectors (``pair_by_ve
    side, in both directions (BiMax, arXiv 2510.15577). Two changes make the score sharper. The
    similarity of two sentences is lowered by the mean similarity of each to its nearest ones in a
    sample of the other side, so that phrases of all pages count less; and by their distance in the
-   order of both documents, as translations keep the order.
+   order of both documents, as translations keep the order. Names, numbers and code that both
+   documents share raise the score (``document_literals``).
 3. The score is compared with the other candidates of both documents, as the margin of sentences:
 
-   .. math:: m(x, y) = s(x, y) - \frac{1}{2k} \sum_{y'} s(x, y') - \frac{1}{2k} \sum_{x'} s(x', y)
+   .. math:: m(x, y) = s(x, y) - (1 - w) \bar s
+       - \frac{w}{2k} \sum_{y'} s(x, y') - \frac{w}{2k} \sum_{x'} s(x', y)
 
-   over the k best other candidates. Pairs are accepted by descending margin, each document once.
+   over the k best other candidates. With w = 1, pages of a family, such as the rules of 20 card
+   games, have low margins although each is most like its translation. The means of their others are
+   therefore shrunk towards the median of all scores. Pairs are accepted by descending margin, each
+   document once; two pairs exchange their documents if that raises the sum of their margins.
 4. The threshold is from the data. Some documents of accepted pairs are removed, so that their
    partners have none, and all documents are paired again: the new pairs of these partners are
    wrong. Their margins estimate the number of wrong pairs above a threshold (``choose_threshold``).
@@ -27,7 +32,6 @@ and its candidates; sentence vectors are mapped.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -37,6 +41,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
+from interlingua.alignment.document_literals import literal_overlaps
 from interlingua.alignment.document_store import DocumentSide
 from interlingua.mining.candidates import OneToOneMatcher
 from interlingua.mining.documents import language_pattern, without_language
@@ -48,6 +53,10 @@ DOCUMENT_CANDIDATES = 20
 """Nearest documents of each document that are compared by their sentences."""
 OTHERS = 4
 """Other candidates of a document that its margin is over."""
+OTHERS_WEIGHT = 0.5
+"""Weight of the mean of the other candidates; the rest is that of the median of all scores."""
+LITERAL_WEIGHT = 0.05
+"""Added to the score of two documents with the same words and numbers."""
 BACKGROUND_SENTENCES = 1000
 """Sentences of the other side in the sample."""
 NEAREST = 8
@@ -58,13 +67,15 @@ WRONG_SHARE = 0.015
 """Share of wrong pairs among accepted ones that the threshold aims at."""
 FEW_SENTENCES = 30
 """Sentences of a side below which vectors are not centered: they share more than their language."""
-LEAST_MARGIN = 0.4
-"""Least margin of one pair; of n pairs it is divided by the square root of n."""
+LEAST_MARGIN = 0.34
+"""Least margin of one pair; of n pairs it is divided by the cube root of n."""
 _MOST_NULL = 0.75
 """Quantile of the margins of null pairs, below which accepted pairs are taken to be wrong."""
 _MADE_PAIRS = 6000
 """Wrong pairs that are made to choose a threshold, by pairing in ``_ROUNDS`` rounds."""
 _ROUNDS = (3, 20)
+_EXCHANGES = 10
+"""Most rounds in which pairs exchange their documents."""
 _CHUNK = 16_384
 """Sentences worked on at once."""
 PairKey = tuple[int, int]
@@ -218,13 +229,20 @@ def _center(vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, " d"]:
 
 
 def _nearness(facts: SentenceFacts, sample: Float32[ndarray, "s d"]) -> Float32[ndarray, " n"]:
-    """Compute the mean similarity of each sentence to its nearest ones in a sample."""
+    """Compute the mean similarity of each sentence to its nearest ones in a sample.
+
+    The nearest one is left out: it may be the translation of the sentence. It would lower the
+    scores of right pairs, but not those of documents without a partner.
+    """
     found = np.zeros(len(facts.vectors), np.float32)
-    k = min(NEAREST, len(sample))
+    k = min(NEAREST + 1, len(sample))
+    if k < 2:
+        return found
     for start in range(0, len(found), _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, len(found)))
         similar = facts.centered(rows) @ sample.T
-        found[rows] = np.partition(similar, -k, axis=1)[:, -k:].mean(axis=1)
+        nearest = np.partition(similar, -k, axis=1)[:, -k:]
+        found[rows] = (nearest.sum(axis=1) - nearest.max(axis=1)) / (k - 1)
     return found
 
 
@@ -257,7 +275,7 @@ class ScoredCandidates(NamedTuple):
     Attributes:
         x: source documents.
         y: target documents.
-        scores: BiMax of each pair.
+        scores: BiMax of each pair, raised by the words that both share.
     """
 
     x: Int64[ndarray, " c"]
@@ -371,13 +389,17 @@ def _scores(own: _Sentences, others: Sequence[_Sentences]) -> Float64[ndarray, "
 def margins(found: ScoredCandidates, forbidden: Bool[ndarray, " c"]) -> Float64[ndarray, " c"]:
     """Compute the margin of each candidate over the best others of both of its documents.
 
+    See the module for the equation.
+
     Args:
         found: all candidates.
         forbidden: candidates that do not count as others, and get minus infinity.
     """
     result = np.array(found.scores)
+    if len(result):
+        result -= (1 - OTHERS_WEIGHT) * np.median(result)
     for side in (found.x, found.y):
-        result -= _mean_of_others(side, found.scores, forbidden) / 2
+        result -= OTHERS_WEIGHT / 2 * _mean_of_others(side, found.scores, forbidden)
     result[forbidden] = -np.inf
     return result
 
@@ -415,7 +437,7 @@ def match_documents(
     """Return the indices of accepted candidates, best first, each document once.
 
     Args:
-        found: all candidates.
+        found: all candidates, in the order of the sources, then of the targets.
         values: by which they are accepted; minus infinity never.
         sizes: number of documents of both sides.
     """
@@ -423,7 +445,52 @@ def match_documents(
     order = np.argsort(-values, kind="stable")
     order = order[np.isfinite(values[order])]
     matcher = OneToOneMatcher(*sizes)
-    return np.asarray(order[matcher.accept(found.x[order], found.y[order])])
+    accepted = np.asarray(order[matcher.accept(found.x[order], found.y[order])])
+    accepted = _exchange_documents(found, values, accepted, sizes)
+    return accepted[np.argsort(-values[accepted], kind="stable")]
+
+
+def _exchange_documents(
+    found: ScoredCandidates,
+    values: Float64[ndarray, " c"],
+    accepted: Int64[ndarray, " p"],
+    sizes: tuple[int, int],
+) -> Int64[ndarray, " p"]:
+    """Exchange the targets of two accepted pairs as long as that raises the sum of their margins.
+
+    The best pair of two similar pages and their translations may be a wrong one, which leaves the
+    other two documents to each other. A negative margin counts as 0, so that a good pair is not
+    given up for two pairs without evidence.
+    """
+    gains = np.maximum(values, 0.0)
+    # One number per candidate, ascending, by which a candidate is looked up.
+    keys = found.x * sizes[1] + found.y
+    for _ in range(_EXCHANGES):
+        pair_of_x = np.full(sizes[0], -1)
+        pair_of_y = np.full(sizes[1], -1)
+        pair_of_x[found.x[accepted]] = accepted
+        pair_of_y[found.y[accepted]] = accepted
+        first, second = pair_of_x[found.x], pair_of_y[found.y]
+        is_open = (first >= 0) & (second >= 0) & (first != second) & np.isfinite(values)
+        rows = np.flatnonzero(is_open)
+        first, second = first[rows], second[rows]
+        # The pair of the documents that these two leave; not each one is a candidate.
+        wanted = found.x[second] * sizes[1] + found.y[first]
+        others = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        raised = gains[rows] + gains[others] - gains[first] - gains[second]
+        is_better = (keys[others] == wanted) & np.isfinite(values[others]) & (raised > 1e-9)
+        better = np.flatnonzero(is_better)
+        if not len(better):
+            break
+        # The largest rise first; a pair is changed once in a round.
+        changed: set[int] = set()
+        for place in better[np.argsort(-raised[better], kind="stable")].tolist():
+            pairs = {int(first[place]), int(second[place])}
+            if not pairs & changed:
+                changed |= pairs
+                accepted = np.setdiff1d(accepted, list(pairs))
+                accepted = np.append(accepted, [rows[place], others[place]])
+    return accepted
 
 
 def null_margins(
@@ -480,23 +547,25 @@ def choose_threshold(
     """
     own = np.sort(values[accepted])[::-1]
     # A few documents are weak evidence.
-    least = LEAST_MARGIN / math.sqrt(max(len(own), 1))
+    least = LEAST_MARGIN / max(len(own), 1) ** (1 / 3)
     null, loss = null_margins(found, accepted, sizes)
     if not len(null):
-        return least
+        return float(least)
     low = float(np.quantile(null, _MOST_NULL))
     wrong = min(float((own <= low).sum()) / _MOST_NULL, len(own))
     alone = [max(size - len(own) + wrong, 1.0) for size in sizes]
     good = accepted[values[accepted] > low]
     # At most two thirds of the pairs lose a document, so that enough others remain.
     made = max(1, min(int(max(alone)), len(good) // 3))
+    share = min(1.0, (1 - _MOST_NULL) * wrong / max(len(good), 1))
     if len(good) < 2 * made:
         good = accepted
+        share = wrong / max(len(own), 1)
     rounds = int(np.clip(_MADE_PAIRS // (2 * made), *_ROUNDS))
     draw = np.random.default_rng(seed)
     parts = [_made_wrong(found, draw.permutation(good), made, sizes) for _ in range(rounds)]
-    # Accepted pairs that are wrong, too, were the best wrong ones of their documents.
-    margins_made = np.sort(np.concatenate(parts)) + loss * wrong / max(len(own), 1)
+    # Drawn pairs that are wrong themselves were the best wrong ones of their documents.
+    margins_made = np.sort(np.concatenate(parts)) + loss * share
     # Of the wrong pairs that are made, the share that the data themselves hold.
     in_data = alone[0] * alone[1]
     factor = in_data / ((alone[0] + made) * (alone[1] + made) - in_data) / rounds
@@ -506,10 +575,10 @@ def choose_threshold(
     gain = np.where(above <= WRONG_SHARE * counts, counts - 3 * above, 0)
     best = int(gain.argmax())
     if gain[best] > 0:
-        return max(float(own[best]), least)
+        return float(max(own[best], least))
     # Above all wrong pairs.
     highest = max(float(null.max()), float(margins_made.max(initial=-np.inf)), float(own[0]))
-    return max(highest + least, least)
+    return float(max(highest + least, least))
 
 
 def _made_wrong(
@@ -637,6 +706,8 @@ def pair_documents(
     facts = sentence_facts(sides, vectors)
     x, y = find_candidates(*facts, also=fixed, device=device)
     found = score_candidates(*facts, x, y, progress)
+    raised = found.scores + LITERAL_WEIGHT * literal_overlaps(sides, x, y)
+    found = found._replace(scores=raised)
     by_texts = _pair_by_texts(found, sizes, threshold)
     keys = zip(found.x.tolist(), found.y.tolist(), strict=True)
     scores = dict(zip(keys, by_texts.values.tolist(), strict=True))

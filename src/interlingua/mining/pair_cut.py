@@ -25,7 +25,6 @@ class PairCut(Options):
         None,
         "Minimum score of a pair, in the unit of the margin.",
         group=FILTERING,
-        unit="that of the margin",
     )
     precision: Annotated[float, Above(0, 1)] | None = option(
         None,

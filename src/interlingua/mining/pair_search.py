@@ -83,8 +83,8 @@ class PairSearch(Options):
     # Limits of the work.
     memory: str | int = option(
         f"{defaults.MEMORY_GIB}GiB",
-        "Memory for reading, search and the choice of pairs, in addition to the model's: 4GiB,"
-        " 800MiB.",
+        "Memory for reading, search and the choice of pairs, in addition to the model's, in bytes"
+        " or with a unit: 4GiB, 800MiB.",
         group=SEARCH,
         unit="bytes",
     )

@@ -41,6 +41,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions, SheetOptions):
         REQUIRED,
         kind=str,
     )
+    # The form of the vectors.
     normalize_embeddings: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
     truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,

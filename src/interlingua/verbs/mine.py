@@ -221,6 +221,7 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
     # All options are checked before the first file is opened.
     for job in jobs:
         check_mine(job.options)
+    # The model is loaded once, when the first two files are read.
     opened = functools.cache(lambda: open_model(options, elsewhere=options.ray is not None))
 
     def mine_one(one: MineOptions) -> list[str]:
@@ -276,6 +277,7 @@ def _jobs_of_files(options: MineOptions) -> tuple[list[OutputJob], list[str]]:
     folder = Path(os.fspath(options.output or ""))
     jobs = []
     for pair in pair_files_by_name(one, others, left_out):
+        # Each two files have a work folder of their own.
         work = None
         if options.work is not None:
             work = Path(options.work) / pair.label

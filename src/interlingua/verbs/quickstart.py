@@ -30,6 +30,7 @@ class QuickstartOptions(Options):
     steps: Annotated[int, AtLeast(1)] | None = option(
         None, "Number of training steps; by default as many as the time allows.", unit="steps"
     )
+    # Inputs and outputs.
     output: PathLike = output_option("Folder for all output.", default=Path("quickstart"))
     catalogues: Sequence[PathLike] | None = option(
         None,

@@ -48,6 +48,7 @@ class SearchOptions(Options):
         is_positional=True,
         is_in_memory=True,
     )
+    # How questions are embedded.
     language: str | None = option(
         None, "Language of the questions, in any code, if the model needs it.", group=INPUT
     )

@@ -54,6 +54,7 @@ class ServeOptions(ServeSettings):
         reads="file",
     )
     # Where, and by how many processes.
+    # Address, processes and threads.
     host: str = option(
         "127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of the machine."
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -250,7 +249,7 @@ def _is_clearly(language: str, other: str, words: Counter[str]) -> bool:
     own, others = frequent_words()[language], frequent_words()[other]
     for_it = sum(words[word] for word in own - others)
     against = sum(words[word] for word in others - own)
-    return for_it - against > _DEVIATIONS * math.sqrt(for_it + against)
+    return bool(for_it - against > _DEVIATIONS * (for_it + against) ** 0.5)
 
 
 def word_shares_by_language(text: str) -> dict[str, float]:

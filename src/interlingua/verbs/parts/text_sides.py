@@ -126,6 +126,7 @@ def list_sides_of_text(
     if target is None:
         one, others = _sides_of_one_folder(found[0], codes, source, left_out)
         return one, others, left_out
+    # One folder may be inside of the other one.
     shared = {os.path.realpath(file.path) for file in found[0]}
     for file in found[1]:
         if os.path.realpath(file.path) in shared:
@@ -176,6 +177,7 @@ def pair_files_by_name(
     """
     pairs = []
     paired = set()
+    # A source file has a partner in each language.
     for target in targets:
         own = _pairs_of_sides(source, target)
         pairs += own
@@ -215,6 +217,7 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
                 groups.setdefault(key, []).append(file)
             by_key.append(groups)
         # Only if a key is unique on both sides; the next step may separate the others.
+        # A name that only one side has may have any number of files.
         for key in by_key[0].keys() & by_key[1].keys():
             own, other = by_key[0][key], by_key[1][key]
             if len(own) == len(other) == 1:
@@ -437,6 +440,7 @@ def _sides_of_one_folder(
             left_out.append(LeftOut(str(file.path), "no language in its name"))
         else:
             by_code.setdefault(str(code), []).append(file)
+    # Sorted, so that the source of two languages does not depend on the order of files.
     found = [code for code in map(languages.find_code, sorted(by_code)) if code is not None]
     place = choose_code(codes[0] or languages.ENGLISH, found)
     if place is None and codes[0] is None and len(found) == 2:
@@ -455,6 +459,7 @@ def _sides_of_one_folder(
             path=root,
         )
     chosen = [found[place], *targets]
+    # Files in other languages are named, too.
     for code in found:
         if code not in chosen:
             reason = f"its name says {code}, not {' or '.join(chosen[:8])}"
