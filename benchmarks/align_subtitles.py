@@ -1,4 +1,4 @@
-"""Align made subtitle files by meaning alone, and by meaning and time.
+"""Align made subtitle files by meaning only, and by meaning and time.
 
 python benchmarks/align_subtitles.py MODEL SOURCE.txt TARGET.txt [--cues 400]
 

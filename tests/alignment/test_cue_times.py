@@ -19,14 +19,14 @@ FILM = 24 / 1.001
 
 
 def spans_of(count):
-    """Cues of different lengths and gaps."""
+    """Return cues of different lengths and gaps."""
     draw = np.random.default_rng(0)
     starts = np.cumsum(draw.uniform(1.5, 6, count))
     return np.stack([starts, starts + draw.uniform(0.8, 1.4, count)], axis=1)
 
 
 def one_to_one(count, wrong=0):
-    """Links of cues of the same number, some of them wrong."""
+    """Return links of cues of the same number, some of them wrong."""
     draw = random.Random(0)
     bad = draw.sample(range(count), wrong)
     return [((n,), (draw.randrange(count) if n in bad else n,)) for n in range(count)]
@@ -112,7 +112,7 @@ def test_times_decide_between_cues_of_one_meaning(films, tmp_path):
     links = {link[:2] for link in read_links(tmp_path / "links") if link.source and link.target}
     assert links == right
     assert any("times of the target: 1.04" in line for line in found.report.lines())
-    # By meaning alone nothing says which of the equal cues are missing.
+    # Meaning does not determine which of the equal cues are missing.
     sides = [[cue.text for cue in read_cues(file)] for file in files]
     alone = {link[:2] for link in Aligner(encode).links(*sides) if link.source and link.target}
     assert alone != right

@@ -450,7 +450,7 @@ class AlignReport:
     unpaired: list[str] = field(default_factory=list)
     """Files of folders that were skipped, with the reason: another format, or no partner."""
     times: list[TimeMap] = field(default_factory=list)
-    """How the times of subtitles differ, of each document pair in which they were used."""
+    """Time maps of the document pairs of subtitles in which times were used."""
     unlike: list[str] = field(default_factory=list)
     """Documents with links that score as those of unrelated texts do."""
 

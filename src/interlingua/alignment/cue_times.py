@@ -1,7 +1,7 @@
-"""Times of subtitles, which are evidence beside meaning if cues are aligned.
+"""Times of subtitles as evidence for links of cues, in addition to meaning.
 
 Two files of one film differ by an offset (another intro), by a rate (25 against 23.976 frames a
-second), and by another offset after each cut. Links found by meaning alone are the anchors. The
+second), and by another offset after each cut. Links found by meaning are the anchors. The
 rate is that of a list of usual ones, or the slope between anchors, which most anchors agree with.
 The offset at a cue is the median of the anchors around it. Times are not used around cues of which
 most anchors disagree.
@@ -70,7 +70,7 @@ def fit_times(
     """Estimate the times of the source's sentences in the target; None if links do not agree.
 
     Args:
-        links: found by meaning alone.
+        links: found by meaning.
         source: spans of the source.
         target: spans of the target.
         seed: of the choice of pairs of anchors.
@@ -100,6 +100,7 @@ def fit_times(
 
 def _median_slope(x: Float64[ndarray, " n"], y: Float64[ndarray, " n"], seed: int) -> float:
     """Return the median slope between random anchors (Theil and Sen); 1 if there is none."""
+    # All pairs would be too many in a long film.
     draw = np.random.default_rng(seed)
     first, second = draw.integers(len(x), size=(2, _SLOPES))
     distance = x[second] - x[first]
@@ -120,6 +121,7 @@ def _local_offsets(
     anchors: Float64[ndarray, " a"], offsets: Float64[ndarray, " a"], times: Float64[ndarray, " n"]
 ) -> tuple[Float64[ndarray, " n"], Float64[ndarray, " n"]]:
     """Return the median offset of the anchors around each time, and the share that agrees."""
+    # The median ignores wrong anchors as long as they are fewer than half.
     order = np.argsort(anchors, kind="stable")
     places = np.searchsorted(anchors[order], times)
     medians = np.zeros(len(times))
@@ -178,7 +180,7 @@ def alone_shares(spans: CueSpans, others: CueSpans) -> Float64[ndarray, " n"]:
     if not len(known):
         return np.zeros(len(spans))
     order = known[np.argsort(known[:, 0], kind="stable")]
-    # Spans may overlap: each begins where those before it have ended.
+    # Spans may overlap: each is cut to the part after those before it.
     latest = np.maximum.accumulate(order[:, 1])
     starts = np.maximum(order[:, 0], np.concatenate([[-np.inf], latest[:-1]]))
     ends = np.maximum(starts, order[:, 1])

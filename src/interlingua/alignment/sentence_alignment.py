@@ -94,7 +94,7 @@ class AlignConfig(CheckedSettings):
     border: Annotated[float, Between(0, 100)] = 1.0
     """Weight of a block's extra cost for its first or last sentence; 0 = the paper."""
     times: Annotated[float, Between(0, 1)] = 0.5
-    """Weight of times beside meaning, if both documents are subtitles."""
+    """Weight of times against meaning, 0 to 1, if both documents are subtitles."""
 
     @property
     def shapes(self) -> tuple[LinkShape, ...]:
@@ -374,7 +374,7 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
 def _with_distances(
     cost: Float32[ndarray, "*s"], distances: Float64[ndarray, "*s"], weight: float
 ) -> Float32[ndarray, "*s"]:
-    """Mix costs of meaning with distances in time, where these are known.
+    """Return the weighted means of costs of meaning and of known distances in time.
 
     Both are about 1 for two random sentences.
     """

@@ -95,7 +95,7 @@ def at_work(
             try:
                 yield work
             except InterlinguaError:
-                # What was computed stays, so that the corrected command resumes.
+                # Results stay, so that the corrected command resumes.
                 if is_new and not _has_results(work, parts):
                     work.clear()
                     keep = False

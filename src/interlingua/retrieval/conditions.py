@@ -30,7 +30,7 @@ SOFT_WORDS = frozenset(_SOFT_WORDS.split())
 COMPARISONS = ("in", "not", "is", "between", "like", "ilike")
 ARITHMETIC = ("+", "-", "*", "/", "%")
 METADATA = "metadata."
-"""Begins the name of a field of metadata that a column of the index has, too: ``metadata.file``."""
+"""Prefix of a field of metadata with the name of a column of the index: ``metadata.file``."""
 ENDS_OF_OPERAND = ("", ")", "and", "or")
 TOKEN = re.compile(
     r"(?P<string>'(?:[^']|'')*')"

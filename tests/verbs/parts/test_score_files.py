@@ -237,7 +237,7 @@ SEEN = []
 
 
 def noted_embed(texts):
-    """An encoder that notes its texts, and is interrupted at some of them."""
+    """Embed texts, note them, and stop at some of them."""
     SEEN.extend(texts)
     if "stop" in SEEN and "en3 en4" in SEEN:
         raise KeyboardInterrupt

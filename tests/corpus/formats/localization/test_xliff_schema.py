@@ -68,7 +68,7 @@ INPUTS = {
 
 
 def faults(path):
-    """Elements of a file that break a rule."""
+    """Return the elements of a file that break a rule."""
     root = ElementTree.parse(path).getroot()
     version = root.get("version")
     found = []
