@@ -42,11 +42,11 @@ VARIANTS = {
 not know those of one still gives others."""
 SAME_PROCESSOR = {"amd64": "x86_64", "arm64": "aarch64"}
 FIRST_MACOS = 11
-"""Of Apple's own processors, the Macs that libraries are built for."""
+"""Oldest macOS of the Macs with Apple's processors, for which libraries are built."""
 
 
 class Kernels(BuildHookInterface):
-    """Builds ``kernels/*.c`` next to their sources."""
+    """Build hook that compiles ``kernels/*.c`` next to their sources."""
 
     PLUGIN_NAME = "custom"
 
@@ -65,7 +65,7 @@ class Kernels(BuildHookInterface):
 
 
 def wheel_tag(command: list[str]) -> str:
-    """Of a wheel with libraries that no version of Python is part of: ctypes loads them.
+    """Return the tag of a wheel with libraries that contain no version of Python.
 
     The processor is the compiler's: pip would install what a cross compiler makes on this one.
     """
@@ -149,6 +149,6 @@ def compile_kernel(source: Path) -> list[Path]:
 
 
 def digest(source: Path) -> int:
-    """Of a source and all headers; as in the package's ``kernels``."""
+    """Compute the digest of a source and all headers, like the package's ``kernels``."""
     headers = sorted(source.parent.glob("*.h"))
     return zlib.crc32(b"".join(path.read_bytes() for path in (source, *headers)))

@@ -1,4 +1,4 @@
-"""Whether a GPU computes what the CPU computes, and how fast: one command of at most ten minutes.
+"""Comparison of a GPU's results with the CPU's, and speed, in one command of ten minutes.
 
     python benchmarks/accelerator.py                          # on a machine with a CUDA GPU
     python benchmarks/accelerator.py --json gpu.json --only encode,mining
@@ -29,7 +29,7 @@ Measures, with random weights in XLM-R's base and large shape:
 ``utilization`` is a share of the rate of a large product, which is measured here; ``of_peak``, the
 model-FLOPs utilization of papers, is one of the rate that the maker gives. The targets come last.
 
-Each part stands alone: what fails in one is reported, and the others go on. Each has its share of
+Each part is independent: a failure is reported, and the others continue. Each has its share of
 the time, and what one leaves goes to those that follow; a part is stopped when its share is over.
 Nothing is downloaded. It needs the repository's tests, and pytest, for the small objectives. Exit
 code 1: a check failed; 2: there is no CUDA device.
@@ -83,7 +83,7 @@ SHAPES = {
 }
 XLMR_WORDS = 250_002
 SMALL_WORDS = 46
-"""Of the small vocabulary; its words begin at ``FIRST_WORD``."""
+"""Size of the small vocabulary; its words start at ``FIRST_WORD``."""
 FIRST_WORD = 6
 TEXTS = {"base": 40_000, "large": 16_000, "tiny": 60}
 BATCHES: dict[str, tuple[int, int | None]] = {
@@ -95,19 +95,19 @@ BATCHES: dict[str, tuple[int, int | None]] = {
 accelerators; and sentences that are computed at a time, as in ``experiments``."""
 TINY_BATCH = (4, 2)
 STEPS = 8
-"""That are timed; fewer of larger batches, with as many pairs."""
+"""Number of timed steps; fewer of larger batches, with as many pairs."""
 LONGEST = 256
 WITHOUT_DROPOUT = {"cross_encoder": {"head_dropout": 0.0}}
 """Options of methods that drop elements by default: no two devices draw the same ones."""
 LOSS_TOLERANCE = 1e-4
 GRADIENT_TOLERANCE = 1e-3
-"""Of float32, relative to the norm of all gradients: sums in another order."""
+"""Tolerance of float32, relative to the norm of all gradients: sums in another order."""
 ROUNDING_TIMES = 3
 ROUNDING_FLOOR = 2**-5
-"""What bfloat16 may change of the loss, and of the gradients by their norm: so many times what it
-changes on the CPU, and the floor. Each number is rounded by up to 2^-9, and a gradient comes of
-some dozens in a row: 1 % on the CPU, more where a maximum falls on another token. The device rounds
-at other places, so that its change is another of the same size. A wrong kernel changes a tenth or
+"""Limits of bfloat16's change of the loss, and of the gradients by their norm: a multiple of the
+change on the CPU, and a floor. Each number is rounded by up to 2^-9, and a gradient results from
+some dozens in a row: 1 % on the CPU, more if a maximum falls on another token. The device rounds at
+other places, so its change differs, but has the same size. A wrong kernel changes a tenth or
 more."""
 PEAKS = {
     r"NVIDIA H100 .*HBM3": 989.4e12,
@@ -122,7 +122,7 @@ VECTOR_TOLERANCE = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 3e-2}
 
 @dataclass
 class Report:
-    """What was found so far.
+    """Results so far.
 
     Attributes:
         device: where.
@@ -141,23 +141,23 @@ class Report:
     stopped: list[str] = field(default_factory=list)
 
     def check(self, name: str, *, holds: bool, found: str) -> None:
-        """Writes down a check and shows it."""
+        """Record a check and show it."""
         self.checks[name] = (holds, found)
         print(f"{'ok    ' if holds else 'FAILED'} {name}: {found}", flush=True)
 
     def measure(self, part: str, **numbers: float) -> None:
-        """Writes down measures and shows them."""
+        """Record measurements and show them."""
         self.measures.setdefault(part, {}).update(numbers)
         for name, number in numbers.items():
             print(f"       {part} | {name} = {number:,.4g}", flush=True)
 
     @property
     def shapes(self) -> list[str]:
-        """Of the encoders to measure, first those that the targets are for."""
+        """The encoders to measure, first those with targets."""
         return ["tiny"] if self.tiny else ["large", "base"]
 
     def shares(self, flops_a_second: float, rate: float) -> dict[str, float]:
-        """What part of the device's rates is used.
+        """Return the shares of the device's rates that are used.
 
         Args:
             flops_a_second: operations of the model.
@@ -174,7 +174,7 @@ class OutOfTimeError(BaseException):
 
 
 def methods(report: Report) -> None:
-    """Loss and gradients of every method, in float32 and under bfloat16."""
+    """Compare loss and gradients of every method, in float32 and under bfloat16."""
     from interlingua.config.registry import METHODS
 
     for method in sorted(METHODS)[: 3 if report.tiny else None]:
@@ -190,7 +190,7 @@ def methods(report: Report) -> None:
 
 
 def compiled(report: Report) -> None:
-    """Loss and gradients with ``run.compile``, next to those without."""
+    """Compare loss and gradients with and without ``run.compile``."""
     from interlingua.runtime.fusion import switch
 
     for method in ("infonce",) if report.tiny else ("infonce", "mexma", "ems"):
@@ -211,7 +211,7 @@ Gradients = tuple[float, dict[str, Any]]
 
 
 def _gradients(method: str, device: Any, *, bf16: bool = False) -> Gradients:
-    """Of a small objective, the same on every device."""
+    """Return loss and gradients of a small objective, which is the same on every device."""
     import torch
     from tests.methods.harness import tiny_batch, tiny_objective
 
@@ -239,7 +239,7 @@ def _check_gradients(
     found: Gradients,
     rounded: Gradients | None = None,
 ) -> None:
-    """Checks a loss and its gradients.
+    """Check a loss and its gradients.
 
     Args:
         report: receives the check.
@@ -263,7 +263,7 @@ def _check_gradients(
 
 
 def _apart(expected: Gradients, found: Gradients) -> tuple[float, float]:
-    """How far losses and gradients are apart, relative to the first loss and the first norm."""
+    """Return the distances of losses and gradients, relative to the first loss and norm."""
     loss, gradients = expected
     other_loss, other_gradients = found
     differences = [other_gradients[name] - gradients[name] for name in gradients]
@@ -276,7 +276,7 @@ def _norm(tensors: Iterable[Any]) -> float:
 
 
 def resume(report: Report) -> None:
-    """A run that a checkpoint cuts in two ends with the bytes of one that nothing stopped."""
+    """Check that an interrupted and resumed run ends with the bytes of an uninterrupted one."""
     from interlingua.training.config import RunConfig
     from interlingua.training.machine.engine import Engine
 
@@ -294,7 +294,7 @@ def resume(report: Report) -> None:
 
 
 def _digest_after(engine: Any, folder: Path, *, stops_after: int | None) -> str:
-    """Of the weights after six steps of MEXMA with dropout."""
+    """Return the digest of the weights after six steps of MEXMA with dropout."""
     from tests.methods.harness import tiny_batch, tiny_objective
 
     from interlingua.encoder.modeling.weights import weights_digest
@@ -324,7 +324,7 @@ def _digest_after(engine: Any, folder: Path, *, stops_after: int | None) -> str:
 
 
 def topk(report: Report) -> None:
-    """Exact neighbors of the device's own search, and of the CPU's."""
+    """Compare exact neighbors of the device's own search with the CPU's."""
     from interlingua.retrieval.topk.device_scanner import DeviceScanner
     from interlingua.retrieval.topk.exact import make_frame, mutual_topk, read_block
     from interlingua.retrieval.topk.lists import NeighborLists
@@ -347,7 +347,7 @@ def topk(report: Report) -> None:
 
 
 def attention(report: Report) -> None:
-    """Packed attention in every dtype: by FlashAttention, by another kernel, or by groups.
+    """Measure packed attention in every dtype: FlashAttention, another kernel, or groups.
 
     It is compared with SDPA in float32, sentence by sentence, of the same rounded numbers.
     """
@@ -396,7 +396,7 @@ def attention(report: Report) -> None:
 def _measure_packed(
     report: Report, name: str, run: Callable[[], Any], groups: Callable[[], Any]
 ) -> None:
-    """Of one layer's attention: seconds, and how many times faster than by groups."""
+    """Measure the seconds of one layer's attention, and its speed relative to groups."""
     from unittest import mock
 
     from interlingua.encoder.modeling import efficient_attention
@@ -410,7 +410,7 @@ def _measure_packed(
 
 
 def _attended(qkv: Any, layout: Any, heads: int) -> list[Any]:
-    """Contexts, and gradients of queries, keys and values, all in the layout's order."""
+    """Return contexts, and gradients of queries, keys and values, in the layout's order."""
     import torch
 
     from interlingua.encoder.modeling.attention import attend
@@ -422,7 +422,7 @@ def _attended(qkv: Any, layout: Any, heads: int) -> list[Any]:
 
 
 def _attended_by_sdpa(qkv: Any, bounds: list[int], heads: int) -> list[Any]:
-    """The same in float32, one sentence after another, in the order of the batch."""
+    """Return the same in float32, one sentence after another, in the order of the batch."""
     import torch
     from torch.nn import functional
 
@@ -438,7 +438,7 @@ def _attended_by_sdpa(qkv: Any, bounds: list[int], heads: int) -> list[Any]:
 
 
 def _upstream(context: Any) -> Any:
-    """A gradient in the batch's order that is the same in every dtype but for its rounding."""
+    """Return a gradient in the batch's order. Dtypes change only its rounding."""
     import torch
 
     numbers = torch.arange(context.numel(), device=context.device)
@@ -446,7 +446,7 @@ def _upstream(context: Any) -> Any:
 
 
 def encode(report: Report) -> None:
-    """Vectors in every dtype against float32 on the CPU; then the speed of each shape."""
+    """Compare vectors in every dtype with float32 on the CPU, and measure each shape's speed."""
     small = _encoder("tiny", words=SMALL_WORDS)
     texts = _texts(200, seed=0)
     expected = small.encode(texts)
@@ -479,7 +479,7 @@ def encode(report: Report) -> None:
 
 
 def _sentence_transformers(report: Report, encoder: Any, texts: list[str]) -> float | None:
-    """Seconds of sentence-transformers in bfloat16 with SDPA; None where it is not installed."""
+    """Return the seconds of sentence-transformers in bfloat16 with SDPA; None if not installed."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
@@ -497,7 +497,7 @@ def _sentence_transformers(report: Report, encoder: Any, texts: list[str]) -> fl
 
 
 def train(report: Report) -> None:
-    """Tokens per second of steps in bfloat16, optimizer included.
+    """Measure tokens per second of steps in bfloat16, optimizer included.
 
     As they are, and with ``run.compile``.
     """
@@ -595,7 +595,7 @@ class Step:
         self.number = 0
 
     def __call__(self) -> None:
-        """Makes a step."""
+        """Run one training step."""
         import torch
 
         from interlingua.batches.tokens import ParallelBatch
@@ -610,7 +610,7 @@ class Step:
 
 
 def mining(report: Report) -> None:
-    """Four neighbors of each vector, both ways.
+    """Find four neighbors of each vector, in both directions.
 
     The peer takes bfloat16 products, and one way at a time.
     """
@@ -658,19 +658,19 @@ SHARES = {
     "train": 160,
     "mining": 100,
 }
-"""Of the time, in seconds where it is all of the nine minutes."""
+"""Shares of the time, in seconds of the nine minutes."""
 
 
 class Target(NamedTuple):
-    """What a measure should be."""
+    """Expected value of a measure."""
 
     words: str
     part: str
     names: tuple[str, ...]
-    """Of the measure: the first that there is."""
+    """Names of the measure; the first that exists counts."""
     limit: float
     most: bool = False
-    """It should be no more than the limit."""
+    """True if the limit is an upper one."""
 
 
 TARGETS = (
@@ -693,7 +693,7 @@ TARGETS = (
 
 
 def show_targets(report: Report) -> None:
-    """A line for each target of which the part was measured, at the sizes that it is for."""
+    """Print a line for each target that was measured at its sizes."""
     if report.tiny:
         return
     for target in TARGETS:
@@ -715,7 +715,7 @@ def _words(report: Report) -> int:
 
 
 def _encoder(shape: str, *, words: int) -> Any:
-    """An encoder of XLM-R's shape with random weights; its tokenizer knows forty words."""
+    """Build an encoder of XLM-R's shape with random weights and forty words."""
     import torch
     from tests.methods.conftest import tiny_vocabulary
 
@@ -730,7 +730,7 @@ def _encoder(shape: str, *, words: int) -> Any:
 
 
 def _length(draw: random.Random) -> int:
-    """Of a sentence, in tokens: as in web text, many short ones and a long tail."""
+    """Draw a sentence length in tokens: many short ones and a long tail, as in web text."""
     return min(LONGEST, 4 + int(draw.lognormvariate(3.0, 0.7)))
 
 
@@ -740,7 +740,7 @@ def _texts(count: int, *, seed: int) -> list[str]:
 
 
 def _unit_vectors(count: int, width: int, seed: int) -> Any:
-    """Like a sentence encoder's: around a common mean, of length 1."""
+    """Draw unit vectors around a common mean, like a sentence encoder's."""
     draw = np.random.default_rng(seed)
     center = np.random.default_rng(99).standard_normal(width, dtype=np.float32)
     vectors = draw.standard_normal((count, width), dtype=np.float32)
@@ -750,7 +750,7 @@ def _unit_vectors(count: int, width: int, seed: int) -> Any:
 
 
 def _forward_flops(shape: dict[str, int], texts: list[str]) -> float:
-    """Products of a forward pass.
+    """Count the multiplications of a forward pass.
 
     Matrices for each token, and attention for each pair of tokens of a sentence.
     """
@@ -763,7 +763,7 @@ def _forward_flops(shape: dict[str, int], texts: list[str]) -> float:
 
 
 def _product_rate(report: Report) -> float:
-    """Operations a second of a large product in bfloat16 here: what utilization is a share of."""
+    """Measure operations per second of a large bfloat16 product, the base of utilization."""
     import torch
 
     size = 128 if report.tiny else 8192
@@ -787,12 +787,12 @@ def _seconds(report: Report, run: Callable[[], Any]) -> float:
 
 
 def _peak(name: str) -> float | None:
-    """Operations a second that the maker of a device gives for bfloat16, by its whole name."""
+    """Look up the maker's bfloat16 operations per second of a device by its full name."""
     return next((peak for known, peak in PEAKS.items() if re.fullmatch(known, name)), None)
 
 
 def _free(report: Report) -> None:
-    """Gives the memory of what is no longer used back to the device."""
+    """Return unused memory to the device."""
     import torch
 
     gc.collect()
@@ -802,7 +802,7 @@ def _free(report: Report) -> None:
 
 @contextlib.contextmanager
 def _deadline(seconds: float) -> Iterator[None]:
-    """Raises ``OutOfTimeError`` in this block when the time is over."""
+    """Raise ``OutOfTimeError`` in this block when the time is over."""
 
     def stop(*_: object) -> None:
         raise OutOfTimeError
@@ -818,7 +818,7 @@ def _deadline(seconds: float) -> Iterator[None]:
 
 
 def _run_parts(report: Report, parts: list[str], seconds: float) -> None:
-    """Runs parts one after another, each in its share of the time that is left."""
+    """Run parts one after another, each in its share of the remaining time."""
     until = time.perf_counter() + seconds
     for number, part in enumerate(parts):
         left = until - time.perf_counter()
@@ -845,7 +845,7 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _repository() -> Iterator[None]:
-    """Lets this repository's tests be imported, which build every method's objective."""
+    """Make this repository's tests importable. They build every method's objective."""
     sys.path.insert(0, str(ROOT))
     try:
         yield
@@ -854,7 +854,7 @@ def _repository() -> Iterator[None]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the parts; see the module."""
+    """Run the parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1; cpu with --tiny")
     parser.add_argument("--tiny", action="store_true", help="sizes of a test")

@@ -51,8 +51,8 @@ FLORES_CODES = {
 PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.S)
 TAG = re.compile(r"<[^>]*>")
 END = re.compile(r"(?<=[.!?:;])\s+(?=[^\W\d_a-zà-ÿ])")
-"""Where a sentence ends, roughly: both languages are cut by the same rule, and often not at the
-same places."""
+"""Approximate end of a sentence: both languages are cut by the same rule, and often at different
+places."""
 
 
 class Document(NamedTuple):
@@ -63,7 +63,7 @@ class Document(NamedTuple):
 
 
 def fetch(language: str, folder: Path) -> Path:
-    """Unpacks a package of the Debian Reference; the folder with its pages.
+    """Unpack a package of the Debian Reference, and return the folder of its pages.
 
     Raises:
         subprocess.CalledProcessError: there is no apt-get that could fetch it, or no network.
@@ -82,7 +82,7 @@ def fetch(language: str, folder: Path) -> Path:
 
 
 def paragraphs(pages: Path, language: str) -> list[str]:
-    """The text of all paragraphs, chapter by chapter."""
+    """Return the text of all paragraphs, chapter by chapter."""
     found = []
     for page in sorted(pages.glob(f"ch*.{language}.html")):
         for match in PARAGRAPH.findall(page.read_text(encoding="utf-8")):
@@ -91,7 +91,7 @@ def paragraphs(pages: Path, language: str) -> list[str]:
 
 
 def document(texts: Sequence[str], left_out: set[int]) -> Document:
-    """Sentences of the paragraphs that are not left out."""
+    """Build a document from the sentences of the paragraphs that are not left out."""
     kept = [(text, number) for number, text in enumerate(texts) if text and number not in left_out]
     parts = [(part, number) for text, number in kept for part in END.split(text)]
     return Document([part for part, _ in parts], [number for _, number in parts])
@@ -105,7 +105,7 @@ def debian(
     missing: float,
     seed: int = 0,
 ):
-    """The document in both languages."""
+    """Return the document in both languages."""
     texts = [
         paragraphs(folder, language)[:limit]
         for folder, language in zip(pages, languages, strict=True)
@@ -121,7 +121,7 @@ def debian(
 def right_links(
     links: Sequence[Link], source: Document, target: Document, most: float = 9.0
 ) -> dict[str, float]:
-    """How many links join the same paragraphs, and how many sentences with a partner found it.
+    """Count links that join equal paragraphs, and sentences linked to their partner.
 
     Args:
         links: all.
@@ -147,7 +147,7 @@ def right_links(
 def joined_lines(
     source: Sequence[str], target: Sequence[str], seed: int = 0
 ) -> tuple[list[str], list[str], list[Link]]:
-    """Translated lines, some of them joined on one side, and the links that are right."""
+    """Join some translated lines on one side, and return both sides with the right links."""
     draw, at = random.Random(seed), 0
     sides: tuple[list[str], list[str]] = ([], [])
     links = []
@@ -167,7 +167,7 @@ def joined_lines(
 
 KINDS = ("plain", "noise", "gaps")
 MISREAD = dict(zip("eoalimrnctufsghbd", "c0o1lnnrecvv5qbhcl", strict=False))
-"""What a scanner takes characters for."""
+"""Characters, and those for which a scanner takes them."""
 
 
 class Passage(NamedTuple):
@@ -198,7 +198,7 @@ def translated_passages(folder: Path, languages: Sequence[str]) -> list[Passage]
 
 
 def scanned(text: str, draw: random.Random, share: float = 0.04) -> str:
-    """Change characters as a scanner does: look-alikes, lost ones, and spaces too many."""
+    """Change characters like a scanner: look-alikes, missing ones and extra spaces."""
     made = []
     for letter in text:
         change = draw.random()
@@ -273,7 +273,7 @@ def changed_document(
 
 
 def gold_links(lines: Sequence[Sequence[tuple[str, int]]]) -> list[Link]:
-    """Link the sentences that share a number; the others are left alone."""
+    """Link the sentences that share a number; the others are left out."""
     places: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     links = []
     for side in (0, 1):
@@ -306,7 +306,7 @@ def align_every_block(aligner: Aligner, source: Sequence[str], target: Sequence[
 def passage_documents(
     folder: Path, languages: Sequence[str], sentences: int
 ) -> Iterator[tuple[str, tuple[list[str], list[str], list[Link]]]]:
-    """Make a document of each kind with about so many sentences, each of other passages."""
+    """Make a document of each kind with an approximate length, each of other passages."""
     passages = iter(translated_passages(folder, languages))
     for seed, kind in enumerate(KINDS):
         kept: list[Passage] = []
@@ -370,7 +370,7 @@ def _comparison(name: str, size: int, counts: Sequence[LinkCounts], seconds) -> 
 
 
 def timed(aligner: Aligner, source: Sequence[str], target: Sequence[str]):
-    """The alignment and the processor seconds it took."""
+    """Return the alignment and its processor seconds."""
     start = time.process_time()
     found = aligner.align(source, target)
     return found, time.process_time() - start

@@ -19,7 +19,7 @@ from pathlib import Path
 SOURCE = Path(__file__).with_suffix(".c")
 DTYPES = ("float32", "bfloat16", "int8")
 ROUNDS = 2_000_000
-"""Of a loop: some 0.2 s."""
+"""Iterations of a loop: some 0.2 s."""
 REPEATS = 5
 
 

@@ -3,7 +3,7 @@
     python benchmarks/cold_start.py --model models/multilingual-e5-small
     python benchmarks/cold_start.py --model mini --before ../older
 
-Each program is a process of its own: torch alone, which all others import; a text embedded by
+Each program is a process of its own: only torch, which all others import; a text embedded by
 interlingua; the same by sentence-transformers (left out for a name that is no folder); and
 ``interlingua embed`` of ten lines. ``--before`` names another checkout: its library is timed as
 well. Programs take turns, so that a busy machine slows all of them. The first round, which fills
@@ -39,7 +39,7 @@ class Program(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """Of a process: by the clock, and of processors."""
+    """Wall time and processor time of a process."""
 
     wall: float
     cpu: float

@@ -2,7 +2,7 @@
 
     python benchmarks/ems_head.py --rows 336 --vocabulary 60000 --width 512
 
-Forward and backward of the output layer alone, on random states and token distributions, in four
+Forward and backward of only the output layer, on random states and token distributions, in four
 forms: as Eq. (6) is usually written (log-softmax and dense targets), ``token_divergence`` (sparse
 targets), ``linear_token_divergence`` (one matrix, turned in place), and the latter under bf16
 autocast. Then a step of ``ems-small`` with three layers, with its generative term and without. Each
@@ -33,7 +33,7 @@ TOKENS = 20  # in a sentence
 
 
 def output_layer(form: str, options: argparse.Namespace) -> dict[str, float]:
-    """Seconds, peak memory and the loss of one form."""
+    """Measure seconds, peak memory and the loss of one form."""
     import torch
     from torch.nn import functional as F
 
@@ -76,7 +76,7 @@ def output_layer(form: str, options: argparse.Namespace) -> dict[str, float]:
 
 
 def training_step(form: str, options: argparse.Namespace) -> dict[str, float]:
-    """Seconds of forward and backward of a whole micro-batch."""
+    """Measure seconds of forward and backward of a whole micro-batch."""
     import torch
     from tokenizers import Tokenizer, models
 

@@ -102,15 +102,15 @@ Options = argparse.Namespace
 
 
 class Targets(NamedTuple):
-    """How many times as fast as another engine ours should be; None where no one set that."""
+    """Required speed relative to other engines; None without a target."""
 
     over_sentence_transformers: Mapping[str, float]
-    """Of our engines."""
+    """Targets of this library's engines."""
     stream: float | None = None
     """The same of bfloat16, in a stream."""
     int8_over_bfloat16: float | None = None
     over_onnxruntime: Mapping[str, float] = MappingProxyType({})
-    """Of our engines, over onnxruntime in the same dtype."""
+    """Targets of this library's engines over onnxruntime in the same dtype."""
 
 
 TARGETS = {
@@ -122,7 +122,7 @@ TARGETS = {
 """By class of the machine."""
 ONNXRUNTIME = {"float32": "onnx", "int8": "onnx int8"}
 EXACT_GRAPH = 1.3
-"""How many times as fast as the fastest graph that gives the same vectors bfloat16 should be."""
+"""Required speed of bfloat16 relative to the fastest graph of equal vectors."""
 OPENVINO_ON_TILES = 2.0
 """The same of OpenVINO in bfloat16, where both may use tiles."""
 
@@ -135,7 +135,7 @@ class Texts(NamedTuple):
 
 
 def read_pair(name: str, code: str, options: Options) -> tuple[list[str], list[str]]:
-    """Sentences of a language and their English translations, of ``tatoeba`` or ``flores``."""
+    """Read sentences and their English translations from ``tatoeba`` or ``flores``."""
     if name == "tatoeba":
         path = options.data / "tatoeba_laser" / f"{code}-eng.tsv"
         rows = [line.split("\t")[:2] for line in path.read_text(encoding="utf-8").splitlines()]
@@ -192,13 +192,13 @@ def same_nearest(
 
 
 def flops_per_token(config: dict[str, Any]) -> int:
-    """Of the linear layers of a BERT-shaped model, by its ``config.json``."""
+    """Count the operations of a BERT-shaped model's linear layers, from its ``config.json``."""
     width, inner = config["hidden_size"], config["intermediate_size"]
     return 2 * config["num_hidden_layers"] * (4 * width * width + 2 * width * inner)
 
 
 def dtype_of(engine: str) -> str:
-    """What an engine of ours or another computes in, by its name."""
+    """Return the dtype in which an engine computes, by the engine's name."""
     if "int8" in engine:
         return "int8"
     if "bf" in engine:
@@ -207,7 +207,7 @@ def dtype_of(engine: str) -> str:
 
 
 def timed(work: Callable[[], Any], threads: int) -> tuple[Any, float]:
-    """What the work gives and its seconds: processor time of one thread, wall time of several."""
+    """Run work and time it: processor time of one thread, wall time of several."""
     clock = time.process_time if threads == 1 else time.perf_counter
     start = clock()
     result = work()
@@ -218,7 +218,7 @@ def timed(work: Callable[[], Any], threads: int) -> tuple[Any, float]:
 
 
 def load(engine: str, options: Options) -> peers.Encode:
-    """What gives the vectors."""
+    """Load an engine, and return its encode function."""
     import torch
 
     torch.set_num_threads(options.threads)
@@ -238,7 +238,7 @@ class NotOnThisMachineError(Exception):
 
 
 def check_variant(wanted: str, backbone: Any, dtype: str) -> None:
-    """That the named variant of the kernel is what encodes.
+    """Check that the requested variant of the kernel is used.
 
     Raises:
         NotOnThisMachineError: it is not.
@@ -256,7 +256,7 @@ def check_variant(wanted: str, backbone: Any, dtype: str) -> None:
 
 
 def serve(options: Options) -> None:
-    """Does what comes in on standard input, a line each, and says the outcome.
+    """Run the tasks that arrive on standard input, one per line, and print their results.
 
     The first line that it gives is why the engine is not on this machine, or null.
     """
@@ -319,17 +319,17 @@ class Engine:
         )
 
     def missing(self) -> str | None:
-        """Why it is not on this machine, or None; to be called first, once."""
+        """Return the reason if this machine lacks the engine, else None. Call once, first."""
         return self._answer("load")
 
     def ask(self, what: str, name: str = "", path: Path | None = None) -> float:
-        """Has something done."""
+        """Run a task in the process, and return its number."""
         request = json.dumps([what, name, path and str(path)])
         print(request, file=self.process.stdin, flush=True)
         return float(self._answer(f"{what} {name}"))
 
     def _answer(self, what: str) -> Any:
-        """The next line of the process.
+        """Return the next line of the process.
 
         Raises:
             SystemExit: it ended.
@@ -339,13 +339,13 @@ class Engine:
         return json.loads(answer)
 
     def close(self) -> None:
-        """Ends it."""
+        """End the process."""
         self.process.communicate()
 
 
 @contextlib.contextmanager
 def busy_core() -> Iterator[None]:
-    """Keeps the first core that we may use at work."""
+    """Keep the first available core busy."""
     core = min(os.sched_getaffinity(0))
     code = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
     burner = subprocess.Popen([sys.executable, "-c", code])
@@ -360,7 +360,7 @@ def busy_core() -> Iterator[None]:
 
 
 def measure(options: Options, engines: dict[str, Engine], folder: Path) -> dict[str, Any]:
-    """All times, in turns; ``found[what][set][engine]`` is a list of seconds."""
+    """Time all engines in turns; ``found[what][set][engine]`` is a list of seconds."""
     found: dict[str, Any] = {
         what: {name: {engine: [] for engine in engines} for name in options.sets}
         for what in ("all", "stream", "busy")
@@ -388,7 +388,7 @@ def measure(options: Options, engines: dict[str, Engine], folder: Path) -> dict[
 def summary(
     found: dict[str, Any], sets: dict[str, Texts], tokens: dict[str, int], flops: int, folder: Path
 ) -> Any:
-    """Numbers of each engine by set; ``table[set][engine]``.
+    """Summarize the times of each engine by set: ``table[set][engine]``.
 
     ``found["ceilings"]`` is operations per second by dtype, empty where they can't be measured.
     """
@@ -431,11 +431,11 @@ class Check(NamedTuple):
     target: float | None
     """None where none was set for this machine's kind."""
     most: bool = False
-    """It should be no more than the target."""
+    """True if the target is an upper limit."""
 
     @property
     def met(self) -> bool | None:
-        """Whether it is what it should be; None without a target."""
+        """Check of the target; None without one."""
         if self.target is None:
             return None
         return self.overall <= self.target if self.most else self.overall >= self.target
@@ -449,13 +449,13 @@ def ratio(
     under: str,
     key: str = "sentences_per_second",
 ) -> Check:
-    """Of two engines, by set, and the geometric mean."""
+    """Compare two engines by set, and by the geometric mean."""
     by_set = {name: rows[over][key] / rows[under][key] for name, rows in table.items()}
     return Check(words, by_set, math.exp(statistics.fmean(map(math.log, by_set.values()))), target)
 
 
 def checks(table: Any, machine: str) -> list[Check]:
-    """What holds of the engines that were measured, with the targets.
+    """Compare the measured engines with the targets.
 
     Args:
         table: by set and engine.
@@ -481,7 +481,7 @@ def checks(table: Any, machine: str) -> list[Check]:
 
 
 def speed_over_sentence_transformers(table: Any, there: set[str], targets: Targets) -> list[Check]:
-    """Of each dtype, and of a stream."""
+    """Compare the speed with sentence-transformers, for each dtype and for a stream."""
     found = []
     for engine in OURS:
         if {engine, "st"} <= there:
@@ -495,7 +495,7 @@ def speed_over_sentence_transformers(table: Any, there: set[str], targets: Targe
 
 
 def speed_over_graphs(table: Any, there: set[str], machine: str) -> list[Check]:
-    """Of bfloat16: OpenVINO's bfloat16 on tiles, else the fastest that gives the same vectors."""
+    """Compare bfloat16 with OpenVINO on tiles, else with the fastest graph of equal vectors."""
     if "bfloat16" not in there:
         return []
     if machine == AMX:
@@ -539,7 +539,7 @@ def closeness(table: Any, there: set[str]) -> list[Check]:
 
 
 def memory(table: Any, there: set[str]) -> list[Check]:
-    """Next to that of sentence-transformers."""
+    """Compare the memory with that of sentence-transformers."""
     first = next(iter(table.values()))
     found = []
     for engine in OURS:
@@ -551,7 +551,7 @@ def memory(table: Any, there: set[str]) -> list[Check]:
 
 
 def one_query(table: Any, there: set[str]) -> list[Check]:
-    """Milliseconds next to those of the quickest peer."""
+    """Compare the milliseconds of one query with those of the fastest peer."""
     first = next(iter(table.values()))
     others = there - set(OURS) - set(TILES)
     found = []
@@ -570,7 +570,7 @@ def show(
     missing: dict[str, str],
     machine: str,
 ) -> None:
-    """A table for each set, then the ratios."""
+    """Print a table for each set, then the ratios."""
     for name, rows in table.items():
         print(
             f"\n{name}: {len(texts[name].texts):,} sentences,"
@@ -608,7 +608,7 @@ def show(
 
 
 def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
-    """Measures, shows and returns all numbers."""
+    """Measure, show and return all numbers."""
     from interlingua.encoder.directories.model_directory import read_json
     from interlingua.vocabulary.vocabulary import Vocabulary
 

@@ -36,11 +36,11 @@ ROOT = FOLDER.parent
 MACHINES = {"avx512vnni": ["-march=icelake-server"], "avx2": ["-march=haswell", "-maes"]}
 """By variant of the kernel, what gives Highway the same instructions: its AVX3_DL and AVX2."""
 TYPES = {"float32": 0, "int8": 2}
-"""As in the kernel."""
+"""Codes of types, as in the kernel."""
 SHAPES = ((12, 384, 384), (12, 384, 1536), (96, 384, 384), (96, 384, 1536))
 """Rows, inputs, outputs."""
 SECONDS = 0.004
-"""Of a round, about."""
+"""Approximate duration of a round."""
 TOLERANCE = 1e-5
 LARGEST_BYTE = 63
 """Two of them are at most 128, as AVX2's products of bytes need it."""
@@ -59,7 +59,7 @@ class Data(NamedTuple):
 
 
 def build(command: list[str], source: Path, library: Path) -> ctypes.CDLL:
-    """Compiles a source, and loads what comes of it."""
+    """Compile a source file and load the library."""
     subprocess.run([*command, str(source), "-o", str(library)], check=True)
     loaded = ctypes.CDLL(str(library))
     loaded.columns_of_a_panel.restype = ctypes.c_int64
@@ -67,7 +67,7 @@ def build(command: list[str], source: Path, library: Path) -> ctypes.CDLL:
 
 
 def build_all(variant: str, folder: Path, headers: Path | None) -> dict[str, ctypes.CDLL]:
-    """The libraries of a variant, that by hand first."""
+    """Build the libraries of a variant, the hand-written one first."""
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None
@@ -89,7 +89,7 @@ def build_all(variant: str, folder: Path, headers: Path | None) -> dict[str, cty
 
 
 def aligned(values: np.ndarray) -> np.ndarray:
-    """A copy that begins at a multiple of 64 bytes, with room behind for what is fetched early."""
+    """Copy values to a multiple of 64 bytes, with space behind them for prefetching."""
     memory = np.zeros(values.nbytes + 128, np.uint8)
     begin = -memory.ctypes.data % 64
     copy = memory[begin : begin + values.nbytes].view(values.dtype).reshape(values.shape)
@@ -98,7 +98,7 @@ def aligned(values: np.ndarray) -> np.ndarray:
 
 
 def operands(dtype: str, rows: int, inputs: int, outputs: int, panel: int) -> Data:
-    """Random ones."""
+    """Draw random operands."""
     rng = np.random.default_rng(0)
     bias = rng.standard_normal(outputs, dtype=np.float32)
     scales = rng.uniform(1e-4, 2e-4, outputs).astype(np.float32)
@@ -111,7 +111,7 @@ def operands(dtype: str, rows: int, inputs: int, outputs: int, panel: int) -> Da
         x = rng.integers(-LARGEST_BYTE, LARGEST_BYTE + 1, (rows, inputs)).astype(np.int8)
         weights = rng.integers(1, 256, (outputs, inputs)).astype(np.uint8)
         together = 4
-    # To the stored bytes 128 was added, which a row's sum begins with the loss of.
+    # To the stored bytes 128 was added, which a row's sum starts with the loss of.
     starts = (-128 * x.astype(np.int32).sum(axis=1)).astype(np.int32)
     panels = weights.reshape(outputs // panel, panel, inputs // together, together)
     y = np.zeros((rows, outputs), np.float32)
@@ -120,7 +120,7 @@ def operands(dtype: str, rows: int, inputs: int, outputs: int, panel: int) -> Da
 
 
 def multiply(library: ctypes.CDLL, dtype: str, data: Data, times: int) -> None:
-    """The product, so many times, to ``data.y``."""
+    """Repeat the product into ``data.y``."""
     rows, outputs = data.y.shape
     numbers = [ctypes.c_int64(count) for count in (data.x.shape[1], outputs)]
     address = {name: ctypes.c_void_p(value.ctypes.data) for name, value in data._asdict().items()}
@@ -140,7 +140,7 @@ def multiply(library: ctypes.CDLL, dtype: str, data: Data, times: int) -> None:
 
 
 def check(found: dict[str, np.ndarray], dtype: str) -> None:
-    """That all gave the same.
+    """Check that all libraries return equal products.
 
     Raises:
         SystemExit: they did not.
@@ -159,7 +159,7 @@ def check(found: dict[str, np.ndarray], dtype: str) -> None:
 def compare(
     libraries: dict[str, ctypes.CDLL], dtype: str, data: Data, rounds: int
 ) -> dict[str, float]:
-    """Nanoseconds of a product by each library; all are checked first."""
+    """Check all libraries, and return the nanoseconds of a product by each."""
     found = {}
     for name, library in libraries.items():
         data.y[...] = 0
@@ -174,7 +174,7 @@ def compare(
         for name, library in libraries.items():
             start = time.thread_time()
             multiply(library, dtype, data, times)
-            # What else goes on can only add time.
+            # Other work of the machine can only add time.
             best[name] = min(best[name], (time.thread_time() - start) / times * 1e9)
     return best
 

@@ -44,11 +44,11 @@ TARGETS = {
     ("compiled", "st"): 12,
     ("compiled amx", "compiled avx512"): 3,
 }
-"""How many times as fast as another it should be, on real vectors of 100,000 sentences each."""
+"""Required speed relative to another engine, on real vectors of 100,000 sentences each."""
 
 
 def vectors(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
-    """Both sides, of length 1."""
+    """Return unit vectors of both sides."""
     if options.x:
         sides = [
             np.load(path)[: options.size].astype(np.float32) for path in (options.x, options.y)
@@ -61,7 +61,7 @@ def vectors(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the neighbors of x in y and of y in x."""
+    """Return the indices of the neighbors of x in y and of y in x."""
     if engine == "faiss":
         import faiss
 
@@ -89,7 +89,7 @@ def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarra
 
 
 def kernels_of(engine: str) -> dict[str, str]:
-    """What the environment of an engine's process names: a variant of the kernel, or none."""
+    """Return an engine's environment: the variant of the kernel, or nothing."""
     if engine == "torch":
         return {"INTERLINGUA_KERNELS": "0"}
     _, _, variant = engine.partition(" ")
@@ -98,7 +98,7 @@ def kernels_of(engine: str) -> dict[str, str]:
 
 
 def one(engine: str, options: argparse.Namespace) -> dict[str, float] | None:
-    """Seconds and memory of an engine; None if it is not here. Its neighbors go to a file."""
+    """Measure seconds and memory of an engine, and write its neighbors; None if not installed."""
     import torch
 
     from interlingua.kernels import variant

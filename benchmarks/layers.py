@@ -20,7 +20,7 @@ from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.encoder.modeling.families import FAMILIES
 
 LAYERS = 3
-"""Of each: a third of an int8 encoder's layers is in a finer type."""
+"""Layers of each kind: a third of an int8 encoder's layers is in a finer type."""
 NO_BIASES = {
     "norm_bias": False,
     "attention_bias": False,
@@ -45,7 +45,7 @@ MODELS = {
 
 
 def rates(name: str, dtype: torch.dtype) -> dict[str, float]:
-    """Tokens per second through one layer, by executor."""
+    """Measure tokens per second through one layer, by executor."""
     family, width, heads, inner = MODELS[name]
     config = BackboneConfig(
         vocab_size=1000,

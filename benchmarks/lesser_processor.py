@@ -17,14 +17,14 @@ from pathlib import Path
 
 LEVELS = {"avx512vnni": ["-DHAS_AVX512"], "avxvnni": ["-DHAS_AVXVNNI"], "avx2": []}
 """The most that programs may find: AVX-512 with VNNI as in Intel's servers before AMX, AVX2 with
-AVX-VNNI as in its laptops, AVX2 alone. With each, what the compiler is to be given."""
+AVX-VNNI as in its laptops, only AVX2. With each, the options of the compiler."""
 LIBRARY = "lesser_processor.so"
 NOT_HERE = 77
-"""As in ``lesser_processor.c``."""
+"""Exit status, as in ``lesser_processor.c``."""
 
 
 def run_again(level: str, folder: Path) -> None:
-    """Runs this very command once more, with fewer instructions, and ends with its status.
+    """Run this command again with fewer instructions, and exit with its status.
 
     Within that run it does nothing.
 

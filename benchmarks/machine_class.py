@@ -17,7 +17,7 @@ OTHER = "other"
 
 
 def class_of(variant: str | None, vendor: str) -> str:
-    """The class of a machine.
+    """Return the class of a machine.
 
     Args:
         variant: of the encoding kernel that it runs.
@@ -33,7 +33,7 @@ def class_of(variant: str | None, vendor: str) -> str:
 
 
 def vendor_of(cpuinfo: str) -> str:
-    """What ``/proc/cpuinfo`` names as the vendor; empty where it names none."""
+    """Return the vendor in the text of ``/proc/cpuinfo``, or an empty text."""
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "vendor_id":
@@ -42,10 +42,10 @@ def vendor_of(cpuinfo: str) -> str:
 
 
 def machine_class() -> str:
-    """The class of this machine."""
+    """Return the class of this machine."""
     from interlingua.kernels import variant
 
     cpuinfo = Path("/proc/cpuinfo")
-    # Linux alone has it.
+    # Only Linux has it.
     content = cpuinfo.read_text(encoding="utf-8") if cpuinfo.is_file() else ""
     return class_of(variant("layers"), vendor_of(content))

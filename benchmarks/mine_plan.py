@@ -34,7 +34,7 @@ CHECKED = 200
 
 
 def make(folder: Path, x: np.ndarray, y: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Both sides, mapped; what is there is taken as it is."""
+    """Return both sides as mapped files. Existing files are reused."""
     paths = [folder / f"{name}-{count}.npy" for name in "xy"]
     if not all(path.exists() for path in paths):
         rng = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def make(folder: Path, x: np.ndarray, y: np.ndarray, count: int) -> tuple[np.nda
         made = [np.lib.format.open_memmap(path, "w+", np.float16, shape) for path in paths]
         partners = rng.permutation(
             min(len(x), len(y))
-        )  # rows of both sides that stand for a translation
+        )  # rows of both sides that represent a translation
         for start in range(0, count, CHUNK):
             stop = min(start + CHUNK, count)
             rows = rng.integers(len(partners), size=(2, stop - start))
@@ -76,7 +76,7 @@ class Peak(threading.Thread):
 
 
 def wrong(x: np.ndarray, y: np.ndarray, plan: TilePlan, folder: Path) -> int:
-    """Of some vectors of x: how many have a neighbor farther than NumPy finds in float64."""
+    """Count the sampled vectors of x with a farther neighbor than NumPy finds in float64."""
     rows = np.sort(np.random.default_rng(1).choice(len(x), min(CHECKED, len(x)), replace=False))
     queries = x[rows].astype(np.float64)
     best = np.full((len(rows), plan.k), -np.inf)

@@ -1,6 +1,6 @@
 """An index of many passages, built and searched: time, memory and bytes on disk.
 
-Vectors are random, so what is measured is the index alone; embedding a million sentences takes
+Vectors are random, so only the index is measured; embedding a million sentences takes
 hours in addition.
 
     python benchmarks/passage_index.py --passages 1_000_000 --folder DIR
@@ -28,7 +28,7 @@ QUESTIONS = 15
 
 
 def passages(count: int, seed: int = 0) -> Iterator[Passage]:
-    """Invented passages of twenty words; their frequencies fall as those of a language do."""
+    """Yield invented passages of twenty words with the frequencies of a natural language."""
     rng = np.random.default_rng(seed)
     for number in range(count):
         words = np.minimum(rng.zipf(1.3, 20), WORDS)

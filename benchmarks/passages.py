@@ -1,11 +1,11 @@
-"""What a collection of passages takes in memory and on disk while it is searched, per passage.
+"""Memory and disk space per passage of a collection during a search.
 
     python benchmarks/passages.py --passages 100000 --width 4
 
 Made-up passages in BEIR's layout get random vectors and are searched by vectors and by BM25, once
 as many as requested and once twice as many: what the second run takes more is divided by the
 passages it has more. Memory is the peak that Python and numpy hold (tracemalloc); disk is the
-cache. Both are given at the size of Mr. TyDi too. Few passages of a large width would measure the
+cache. Both are printed at the size of Mr. TyDi too. Few passages of a large width would measure the
 blocks of the search instead of what grows, so vectors are narrow and passages not below 65,536, a
 block; a width adds four bytes per element to the disk and nothing to the memory.
 """
@@ -37,12 +37,12 @@ class RandomEncoder:
         self._draw = np.random.default_rng(0)
 
     def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
-        """One vector per text."""
+        """Return one vector per text."""
         return self._draw.standard_normal((len(texts), self.dim), dtype=np.float32)
 
 
 def write_collection(folder: Path, passages: int) -> None:
-    """Passages of 15 words and ten questions."""
+    """Write passages of 15 words and ten questions."""
     draw = np.random.default_rng(1)
     (folder / "qrels").mkdir(parents=True)
     with (folder / "corpus.jsonl").open("w") as file:
@@ -56,7 +56,7 @@ def write_collection(folder: Path, passages: int) -> None:
 
 
 def measure(passages: int, width: int) -> tuple[int, int]:
-    """Peak memory and disk of a run, bytes."""
+    """Return a run's peak memory and disk space in bytes."""
     with tempfile.TemporaryDirectory() as scratch:
         folder, cache = Path(scratch) / "set", Path(scratch) / "cache"
         write_collection(folder, passages)
@@ -69,7 +69,7 @@ def measure(passages: int, width: int) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--width", type=int, default=4)

@@ -35,7 +35,7 @@ Run = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def build_graphs(model: str, folder: Path, peers: Sequence[str]) -> None:
-    """Writes the graphs of these peers that are not there yet.
+    """Write the missing graphs of these peers.
 
     Args:
         model: a directory or hf:owner/name.
@@ -111,7 +111,7 @@ def _fuse(folder: Path, config: Any, int8: bool) -> None:
 
 
 def load(peer: str, model: str, folder: Path, threads: int) -> Encode:
-    """What gives the vectors, of length 1.
+    """Load a peer, and return a function that encodes to unit vectors.
 
     Args:
         peer: a name of ``PEERS``.
@@ -145,7 +145,7 @@ def _sentence_transformers(model: str, *, bfloat16: bool) -> Encode:
 
 
 def normalized(vectors: np.ndarray) -> np.ndarray:
-    """Of length 1, in float32."""
+    """Scale vectors to length 1, in float32."""
     wide = vectors.astype(np.float32)
     return wide / np.linalg.norm(wide, axis=1, keepdims=True)
 

@@ -9,8 +9,8 @@ Two set-ups of German and English from the training mix:
   nearly empty ones. Trusted pairs are 1,000 of the same kind. ``sorted`` is the same in order of
   length.
 - ``mine``: two texts of courses and manual pages, with a quarter of their pairs in both; what
-  is left of the others is in one of them alone. Trusted pairs are 1,000 short sentences of Tatoeba
-  (``other kind``) or 1,000 of the same texts (``same kind``). Of a pair that is in one text alone
+  is left of the others is in only one of them. Trusted pairs are 1,000 short sentences of Tatoeba
+  (``other kind``) or 1,000 of the same texts (``same kind``). Of a pair that is in only one text
   nothing may be nearly equal to a text of the other side, so that what is right is known.
 """
 

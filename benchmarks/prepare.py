@@ -5,10 +5,10 @@ They are real ones with a running number inserted.
     python benchmarks/prepare.py --pairs 10_000_000
     python benchmarks/prepare.py --pairs 300_000 --plain --against-tokenizers
 
-``--against-tokenizers`` prepares the same files once more, tokenized by the tokenizers library
-alone as before, and prints the ratio of the processor times and whether all bytes are equal.
+``--against-tokenizers`` prepares the same files once more, tokenized only by the tokenizers library
+as before, and prints the ratio of the processor times and whether all bytes are equal.
 
-The number stands after every sixteen characters of both sides, so that neither exact nor
+The number follows every sixteen characters of both sides, so that neither exact nor
 near-duplicate removal takes a pair when the corpus is gone through more than once. Prints pairs/s
 of every stage and the peak memory above what the imports take (of this process, and of the largest
 of the cleaning processes); then the same of a process that reads training batches from all over the
@@ -42,13 +42,13 @@ BATCHES, BATCH_SIZE = 2_000, 256
 
 
 def numbered(text: str, number: int) -> str:
-    """The text with the number after every sixteen characters."""
+    """Insert the number after every sixteen characters of the text."""
     pieces = [text[start : start + EVERY] for start in range(0, len(text), EVERY)]
     return f" {number} ".join(pieces) + f" {number}"
 
 
 def write_corpus(pairs_folder: Path, folder: Path, pairs: int, *, plain: bool) -> None:
-    """Writes so many pairs, going through the corpus again and again; plain ones without numbers.
+    """Write a number of pairs and repeat the corpus as needed. Plain pairs have no numbers.
 
     Each of its files has one of the same name.
     """
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def configuration(folder: PathLike, options: argparse.Namespace, name: str) -> PrepareConfig:
-    """The corpus's, with a folder of that name for the output."""
+    """Return the corpus's configuration, with a folder of that name for the output."""
     return PrepareConfig(
         output=Path(folder) / name,
         sources=(SourceConfig(paths=(Path(folder) / "*.tsv",), name="numbered"),),
@@ -122,13 +122,13 @@ def configuration(folder: PathLike, options: argparse.Namespace, name: str) -> P
 
 
 def processor_seconds() -> float:
-    """Of this process and of all that it started and that have ended."""
+    """Return the processor seconds of this process and of its finished children."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(used.ru_utime + used.ru_stime for used in usage)
 
 
 def digest(folder: Path) -> str:
-    """SHA-256 of all names and bytes but those of the manifest, which holds times."""
+    """Return the SHA-256 of all names and bytes, without the manifest, which contains times."""
     content = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != "manifest.json":
@@ -137,7 +137,7 @@ def digest(folder: Path) -> str:
 
 
 def compare(folder: Path, options: argparse.Namespace, seconds: float) -> None:
-    """Prepares the same files by the tokenizers library alone, and prints both.
+    """Prepare the same files with only the tokenizers library, and print both results.
 
     Args:
         folder: with the files, and what was prepared of them.
@@ -158,7 +158,7 @@ def compare(folder: Path, options: argparse.Namespace, seconds: float) -> None:
 
 
 def run(folder: PathLike, options: argparse.Namespace) -> float:
-    """Prepares the corpus and prints what it took; returns the processor time of it."""
+    """Prepare the corpus, print its cost and return its processor time."""
     import sentencepiece  # noqa: F401  (imported here so that it counts as an import)
     import tokenizers  # noqa: F401
 
@@ -194,16 +194,16 @@ def run(folder: PathLike, options: argparse.Namespace) -> float:
 
 
 def own_peak() -> int:
-    """Peak resident memory of this process in KiB.
+    """Return the peak resident memory of this process in KiB.
 
-    ``ru_maxrss`` would begin with that of its parent.
+    ``ru_maxrss`` would start with that of its parent.
     """
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
 
 def read_batches(store: Path) -> None:
-    """Reads training batches as a run does, and prints how fast and in how much memory."""
+    """Read training batches like a run, and print speed and memory."""
     from interlingua.batches.language_mixture import ParallelPlan
     from interlingua.batches.token_store import TokenStore
 

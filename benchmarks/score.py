@@ -1,4 +1,4 @@
-"""How fast a bitext is scored, and how well scores tell right from wrong.
+"""Speed of scoring a bitext, and separation of right and wrong pairs by the scores.
 
 Speed is in pairs per second of one core's time.
 
@@ -32,7 +32,7 @@ LANGUAGES = "deu fra cmn rus jpn spa tur fin ara kor vie nld pol por"
 def bitext(
     folder: Path, languages: list[str], size: int, wrong: int
 ) -> tuple[list[TextPair], np.ndarray]:
-    """Pairs, and whether each is right."""
+    """Return pairs, and whether each is right."""
     pairs = [
         TextPair(pair.source, pair.target, "und", "eng_Latn")
         for language in languages
@@ -54,7 +54,7 @@ def bitext(
 
 
 def product_rate(dtype: torch.dtype, seconds: float = 1.0) -> float:
-    """Thousand million additions and multiplications in a second of processor time."""
+    """Measure 10^9 multiply-adds per second of processor time."""
     a, b = torch.randn(2048, 384).to(dtype), torch.randn(384, 1536).to(dtype)
     a @ b
     start, rounds = time.process_time(), 0
@@ -65,7 +65,7 @@ def product_rate(dtype: torch.dtype, seconds: float = 1.0) -> float:
 
 
 def separation(scores: np.ndarray, right: np.ndarray) -> float:
-    """How often a right pair scores higher than a wrong one; area under the ROC curve."""
+    """Compute the area under the ROC curve: how often a right pair scores above a wrong one."""
     good, bad = np.sort(scores[right]), np.sort(scores[~right])
     below = np.searchsorted(bad, good, side="left") + np.searchsorted(bad, good, side="right")
     return float(below.mean() / 2 / len(bad))

@@ -33,7 +33,7 @@ from interlingua.mining.score import BitextScorer, ScoreConfig, pair_stream
 
 
 def damaged(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextPair]:
-    """The pairs, some with a wrong target."""
+    """Return the pairs, some with a wrong target."""
     draw, found = random.Random(0), []
     texts = [pair.target for pair in pairs]
     for at, pair in enumerate(pairs):

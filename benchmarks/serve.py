@@ -1,4 +1,4 @@
-"""Serving on loopback, compared with other servers and with ``embed`` alone.
+"""Serving on loopback, compared with other servers and with ``embed``.
 
 The others are sentence-transformers behind FastAPI, infinity and llama.cpp.
 
@@ -133,7 +133,7 @@ def launch(name: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
 async def measure(
     name: str, texts: list[str], clients: int, size: int, seconds: float
 ) -> tuple[float, list[float]]:
-    """Texts per second, and the seconds of each request."""
+    """Return texts per second, and the seconds of each request."""
     times: list[float] = []
     port = PORTS[name]
     path, field = ROUTES[name]
@@ -156,7 +156,7 @@ async def measure(
 
 
 def rate_of_embed(model: str, texts: list[str], threads: int, dtype: str, repeats: int) -> float:
-    """Texts per second of ``encode`` alone, in a process of its own."""
+    """Measure texts per second of ``encode`` without a server, in a separate process."""
     code = (
         "import sys, time, torch; torch.set_num_threads(int(sys.argv[2]))\n"
         "from interlingua import load\n"

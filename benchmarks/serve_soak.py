@@ -31,13 +31,13 @@ from pathlib import Path
 
 ROUNDS = 20
 EVERY = 50
-"""Of so many requests one is malformed, and the client of another one leaves."""
+"""Number of requests of which one is malformed, and one client leaves."""
 HITS = 10
-"""Of a question to an index that is rebuilt."""
+"""Number of hits of a question to an index that is rebuilt."""
 
 
 def launch(model: str, *options: str) -> tuple[subprocess.Popen[str], int]:
-    """Starts a server and waits for its first line."""
+    """Start a server and wait for its first line."""
     command = [
         sys.executable,
         "-m",
@@ -75,7 +75,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def message(number: int, texts: list[str]) -> bytes:
-    """A request; which one depends on its number."""
+    """Return a request, selected by its number."""
     size = 16 if number % 10 == 0 else 1
     own = [texts[(number + i) % len(texts)] for i in range(size)]
     path = "/embed"
@@ -93,14 +93,14 @@ def message(number: int, texts: list[str]) -> bytes:
 
 
 async def whole_answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """The status and the body of a reply."""
+    """Read a reply, and return its status and body."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
     return int(head.split(b" ")[1]), body
 
 
 async def answer(reader: asyncio.StreamReader) -> int:
-    """The status of a reply that was read whole."""
+    """Read a whole reply, and return its status."""
     return (await whole_answer(reader))[0]
 
 
@@ -194,7 +194,7 @@ def rebuild(options: argparse.Namespace, texts: list[str]) -> None:
 
 
 async def send_many(port: int, requests: int, clients: int, texts: list[str]) -> Counter[str]:
-    """Counts the statuses of clients that each send a request when the last one is answered."""
+    """Count the reply statuses of clients, each with one request at a time."""
     statuses: Counter[str] = Counter()
     numbers = iter(range(requests))
 
@@ -215,7 +215,7 @@ async def send_many(port: int, requests: int, clients: int, texts: list[str]) ->
 
 
 async def hold_many(port: int, connections: int, texts: list[str]) -> Counter[str]:
-    """Opens all connections before the first request is sent."""
+    """Open all connections before the first request is sent."""
     opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(connections)]
 
     async def ask(number: int) -> int:

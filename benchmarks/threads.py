@@ -12,7 +12,9 @@ threads are to be at least 1.85 times as fast as one.
 - ``encode_float32``, ``encode_bfloat16``, ``encode_int8``: 2,000 sentences of ``encode.py``'s mixed
   set;
 - ``train_fp32``, ``train_bf16``: steps of 64 pairs with ``infonce``, as in ``train.py``;
-- ``prepare``: pairs of the training mix: cleaned, deduplicated, tokenized; threads are processes;
+- ``prepare``: pairs of the training mix: cleaned, deduplicated, tokenized with a vocabulary that is
+  trained on them; threads are processes;
+- ``prepare_model``: the same with the vocabulary of the model;
 - ``mine``: sentences of FLORES in two languages, each embedded and searched;
 - ``search``: exact neighbors, both ways, of 50,000 vectors in 50,000.
 """
@@ -20,6 +22,7 @@ threads are to be at least 1.85 times as fast as one.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
@@ -34,7 +37,7 @@ Options = argparse.Namespace
 TARGET = 1.85
 STEPS = 6
 TRAINING_PAIRS = 64
-PREPARED_PAIRS = 300_000
+PREPARED_PAIRS = 1_000_000
 VECTORS, DIMENSION = 50_000, 384
 
 
@@ -58,10 +61,16 @@ def train(options: Options, family: str) -> float:
     return sum(training.one(options, time.perf_counter)["seconds"])
 
 
-def prepare(options: Options) -> float:
-    """Return the seconds of preparing a corpus from files."""
+def prepare(options: Options, vocabulary: str = "") -> float:
+    """Return the seconds of preparing a corpus from files.
+
+    Args:
+        options: of the command line.
+        vocabulary: a model, to take over its vocabulary; default: one is trained.
+    """
     import prepare as preparing
 
+    from interlingua.preparation.config import VocabularyConfig
     from interlingua.preparation.pipeline import prepare_corpus
 
     with tempfile.TemporaryDirectory() as name:
@@ -70,6 +79,8 @@ def prepare(options: Options) -> float:
         preparing.write_corpus(pairs, folder, PREPARED_PAIRS, plain=True)
         settings = argparse.Namespace(near=True, processes=options.threads)
         config = preparing.configuration(folder, settings, "prepared")
+        if vocabulary:
+            config = dataclasses.replace(config, vocabulary=VocabularyConfig(path=vocabulary))
         return seconds(lambda: prepare_corpus(config))
 
 
@@ -103,6 +114,7 @@ JOBS: dict[str, Callable[[Options], float]] = {
     "train_fp32": lambda options: train(options, "infonce fp32"),
     "train_bf16": lambda options: train(options, "infonce"),
     "prepare": prepare,
+    "prepare_model": lambda options: prepare(options, str(options.model)),
     "mine": mine,
     "search": search,
 }

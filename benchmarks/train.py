@@ -59,13 +59,13 @@ class Family(NamedTuple):
     what: str
     words: str
     run: Callable[[Options, Pairs], Iterator[float]]
-    """Makes a step on each batch of the pairs, and yields its loss."""
+    """Function that runs a step on each batch of the pairs, and yields its loss."""
     changes: Mapping[str, Any] = MappingProxyType({})
-    """Of the options."""
+    """Changes of the options."""
 
 
 def read_pairs(options: Options) -> Pairs:
-    """(English, other, its language), in random order."""
+    """Read triples (English, other, language of the other) in random order."""
     data, found = options.data, []
     for code in LANGUAGES:
         if options.set == "tatoeba":
@@ -92,7 +92,7 @@ def read_pairs(options: Options) -> Pairs:
 
 
 def st(options: Options, pairs: Pairs) -> Iterator[float]:
-    """sentence-transformers' trainer; its steps are noted where they end."""
+    """Time the steps of sentence-transformers' trainer; yield at the end of each."""
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
@@ -152,7 +152,7 @@ def st(options: Options, pairs: Pairs) -> Iterator[float]:
 
 
 def ours(options: Options, pairs: Pairs) -> Iterator[float]:
-    """The parts of ``interlingua train`` as its loop puts them together.
+    """Time the parts of ``interlingua train``, combined like in its loop.
 
     Tokens are there before, as in a corpus.
     """
@@ -207,7 +207,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
 
 
 def trimmed(encoder: Any, pairs: Pairs, size: int) -> Any:
-    """The encoder with a vocabulary of so many entries: the pairs' own, and the first others."""
+    """Trim the encoder's vocabulary to a size: the pairs' entries, then the first others."""
     from interlingua.vocabulary.trimming import ids_in_use
 
     kept = ids_in_use(encoder.vocabulary, [text for pair in pairs for text in pair[:2]])
@@ -217,7 +217,7 @@ def trimmed(encoder: Any, pairs: Pairs, size: int) -> Any:
 
 
 def token_batches(encoder: Any, pairs: Pairs, size: int) -> Iterator[Any]:
-    """The pairs as the plans of training hand them out."""
+    """Yield the pairs as batches of the training plan."""
     from interlingua.batches.tokens import ParallelBatch, TokenBatch
 
     for step in range(len(pairs) // size):
@@ -230,7 +230,7 @@ def token_batches(encoder: Any, pairs: Pairs, size: int) -> Iterator[Any]:
 
 
 def padded_mexma(options: Options, pairs: Pairs) -> Iterator[float]:
-    """MEXMA of stock parts: padded passes, torch's layers as head, logits at all positions."""
+    """Time MEXMA of stock parts: padded passes, torch's layers as head, all logits."""
     import torch
     from torch import nn
     from torch.nn import functional as F
@@ -340,11 +340,11 @@ TARGETS = [  # slower, faster, of what, at least
 ]
 TARGETS_ON_TILES = {("st", "infonce"): 5.9, ("st bf16", "infonce"): 3.9,
                     ("st bf16 grouped", "infonce"): 5.0}  # fmt: skip
-"""Of time, in place of those, where the processor has AMX: set on FLORES with 32 pairs a step."""
+"""Targets of time with AMX in place of those: set on FLORES with 32 pairs a step."""
 
 
 def targets_of(machine: str) -> list[tuple[str, str, str, float]]:
-    """What holds for a class of machines: slower, faster, of what, at least."""
+    """Return a machine class's targets: slower, faster, quantity, minimum ratio."""
     found = []
     for slower, faster, of, target in TARGETS:
         if machine == AMX and of == "time":
@@ -385,7 +385,7 @@ def one(options: Options, clock: Callable[[], float] | None = None) -> dict[str,
 
 
 def machine(options: Options) -> dict[str, float]:
-    """GFLOP/s of matrix products of one layer's shape."""
+    """Measure GFLOP/s of matrix products with one layer's shape."""
     import torch
 
     torch.set_num_threads(options.threads)
@@ -402,7 +402,7 @@ def machine(options: Options) -> dict[str, float]:
 
 
 def child(options: Options, **chosen: str) -> Any:
-    """Runs this script for one family; what it prints itself is the last line."""
+    """Run this script for one family. Its own output is the last line."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         flags = [text for name, value in chosen.items() for text in (f"--{name}", value)]
         command = [
@@ -427,7 +427,7 @@ def child(options: Options, **chosen: str) -> Any:
 
 
 def measured(options: Options, what: str, name: str) -> dict[str, dict[str, float]]:
-    """All families on one set of pairs, in turns."""
+    """Measure all families on one set of pairs, in turns."""
     batch, found = options.batch or BATCH[what], {}
     families = [
         family

@@ -1,10 +1,10 @@
-"""Time and memory of telling masked tokens over a large vocabulary.
+"""Time and memory of predicting masked tokens over a large vocabulary.
 
 Logits at all positions, and as it is done here.
 
     python benchmarks/unmasking.py --tokens 1024 --width 384 --precision fp32
 
-Forward and backward of MEXMA's output layer alone, on random states, in three forms: the released
+Forward and backward of only MEXMA's output layer, on random states, in three forms: the released
 code's (logits at every position, the loss at masked ones), the same at masked positions only, and
 ``linear_cross_entropy`` there. Each form has a process of its own, one thread on the CPU; seconds
 are the median of processor time (of wall time on a GPU), memory is the peak above inputs, weights
@@ -27,7 +27,7 @@ MEBIBYTE = 2**20
 
 
 def one(form: str, options: argparse.Namespace) -> dict[str, float]:
-    """Seconds, peak memory and the loss of one form."""
+    """Measure seconds, peak memory and the loss of one form."""
     import time
 
     import torch
@@ -75,7 +75,7 @@ def one(form: str, options: argparse.Namespace) -> dict[str, float]:
 
 
 def resident(on_gpu: bool) -> float:
-    """Memory in use now, MiB."""
+    """Return the memory in use now, MiB."""
     import torch
 
     if on_gpu:
@@ -85,7 +85,7 @@ def resident(on_gpu: bool) -> float:
 
 
 def peak(on_gpu: bool) -> float:
-    """Most memory in use so far, MiB."""
+    """Return the peak memory so far, MiB."""
     import torch
 
     return torch.cuda.max_memory_allocated() / MEBIBYTE if on_gpu else _status("VmHWM")

@@ -3,7 +3,7 @@
 Vectors and texts are random, as in ``passage_index.py``. Each question goes to every engine in
 turn, so that other work on the machine slows all of them. Processor time is what counts where the
 machine does other work too. All engines must find the same passages; ours ends in an error if its
-hits or cosines differ from LanceDB's. FAISS finds numbers alone; the others read the passages too.
+hits or cosines differ from LanceDB's. FAISS finds only numbers; the others read the passages too.
 
     python benchmarks/vector_scan.py --folder DIR
 """
@@ -30,7 +30,7 @@ from interlingua.retrieval.passage_index import IndexSettings, PassageIndex
 TARGET = 5
 """Times as fast as LanceDB's scan."""
 TOLERANCE = 1e-6
-"""Of cosines."""
+"""Tolerance of cosines."""
 
 
 def build(folder: Path, count: int, width: int) -> PassageIndex:

@@ -31,7 +31,7 @@ class CloseAndApart(Objective):
     Config = CloseAndApartConfig
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """The loss of a batch: B sentences and their translations."""
+        """Compute the loss of a batch: B sentences and their translations."""
         a = functional.normalize(self.encoder(batch.a))  # (B, D)
         b = functional.normalize(self.encoder(batch.b))  # (B, D)
         cosines = a @ b.T
@@ -42,7 +42,7 @@ class CloseAndApart(Objective):
 
 
 def main() -> None:
-    """Trains with the method, and looks for translations with the result."""
+    """Train with the method, and search translations with the trained model."""
     method = {"name": "add_a_method:CloseAndApart", "apart_weight": 5.0}  # module:class
     config = toy.run("own-method", method, steps=120)
     [trained] = interlingua.train(config, resume="never")

@@ -16,7 +16,7 @@ from interlingua.corpus.formats.bitext import read_pairs
 
 
 def write_documents() -> tuple[str, str]:
-    """A German and an English chapter.
+    """Write a German and an English chapter.
 
     In the English one two lines are joined and one is missing.
     """
@@ -29,7 +29,7 @@ def write_documents() -> tuple[str, str]:
 
 
 def main(model: str, german: str, english: str) -> None:
-    """Links the sentences and shows what is not one to one."""
+    """Link the sentences and show all links that are not one to one."""
     output = toy.FOLDER / "chapter.align"
     tmx = toy.FOLDER / "chapter.tmx"
     aligned = interlingua.align(model, german, english, output=output, texts=tmx)

@@ -23,7 +23,7 @@ class Spelling:
     """Counts of character trigrams, hashed into 512 columns."""
 
     def encode(self, texts: Sequence[str], **options: object) -> np.ndarray:
-        """A row for each text."""
+        """Return a row for each text."""
         table = np.zeros((len(texts), 512), dtype=np.float32)
         for row, text in enumerate(texts):
             for start in range(len(text) - 2):
@@ -32,7 +32,7 @@ class Spelling:
 
 
 def main(model: str, other: str | None) -> None:
-    """Measures both on German and Spanish translations of English, and prints one table."""
+    """Measure both on German and Spanish translations of English, and print one table."""
     shutil.rmtree("toy/reports", ignore_errors=True)  # results of other runs would be columns too
     rows = toy.sentences(200, seed=41)
     toy.write_pairs(toy.FOLDER / "test-pairs", rows)

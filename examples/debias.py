@@ -15,12 +15,12 @@ import toy
 
 
 def half_trained() -> str:
-    """A model that often has sentences of the same language as nearest neighbors."""
+    """Train a model that often has sentences of the same language as nearest neighbors."""
     return str(toy.train(toy.run("half-trained", {"name": "ems"}, steps=50)))
 
 
 def write_texts() -> str:
-    """A file of sentences for each language.
+    """Write a file of sentences for each language.
 
     Line n of each says the same, so the effect can be measured.
     """
@@ -31,7 +31,7 @@ def write_texts() -> str:
 
 
 def main(model: str, texts: str) -> None:
-    """Estimates the map, and prints what it changed on sentences that it was not estimated on."""
+    """Estimate the map, and print its effect on held-out sentences."""
     report = interlingua.debias(model, texts, "toy/debiased", overwrite=True)
     print(f"{report.fitted.language_map.rank} directions removed")
     for name, measures in (("before", report.fitted.before), ("after", report.fitted.after)):

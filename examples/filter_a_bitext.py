@@ -16,7 +16,7 @@ import toy
 
 
 def noisy_bitext() -> list[tuple[str, str, bool]]:
-    """German, English, and whether the two are translations."""
+    """Return German, English, and whether the two are translations."""
     rows = toy.sentences(800, seed=11)
     english = [row["en"] for row in rows]
     wrong = random.Random(0).sample(range(len(rows)), len(rows) // 2)
@@ -26,7 +26,7 @@ def noisy_bitext() -> list[tuple[str, str, bool]]:
 
 
 def main(model: str) -> None:
-    """Learns what a score is worth, filters, and counts."""
+    """Calibrate the scores, filter the pairs and count them."""
     bitext = noisy_bitext()
     pairs = [(german, english) for german, english, _ in bitext]
     languages = {"source_language": "de", "target_language": "en"}

@@ -17,7 +17,7 @@ import toy
 
 
 def write_texts() -> list[str]:
-    """Three files on either side: 100 sentences are on both, and 100 more on each are not.
+    """Write three files per side: 100 sentences are on both, and 100 more on each are not.
 
     And trusted pairs.
     """
@@ -33,7 +33,7 @@ def write_texts() -> list[str]:
 
 
 def main(model: str, german: str, english: str, trusted: str) -> None:
-    """Learns what a score is worth, mines, writes the pairs and prints the best."""
+    """Calibrate the scores, mine pairs, write them and print the best."""
     texts = (f"{german}/*.txt", f"{english}/*.txt")
     languages = {"source_language": "de", "target_language": "en"}
     learned = toy.FOLDER / "calibration.json"

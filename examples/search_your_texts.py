@@ -16,7 +16,7 @@ from interlingua.retrieval.searcher import Searcher, build_index, load_index_mod
 
 
 def write_texts() -> list[str]:
-    """A file of passages for each language, the language in its name."""
+    """Write a file of passages for each language, the language in its name."""
     files = []
     for code in toy.LANGUAGES:
         path = toy.FOLDER / f"passages.{code}.txt"
@@ -26,7 +26,7 @@ def write_texts() -> list[str]:
 
 
 def main(model: str, question: str, files: list[str]) -> None:
-    """Builds the index and searches it twice."""
+    """Build the index and search it twice."""
     shutil.rmtree("toy/index", ignore_errors=True)
     added = build_index(model, files, "toy/index")
     print(f"{added.added} passages in the index")

@@ -60,7 +60,7 @@ PLACES = [
 
 
 def sentences(count: int, *, seed: int) -> list[dict[str, str]]:
-    """So many different sentences, at most 3,584, each in all languages.
+    """Return different sentences, at most 3,584, each in all languages.
 
     The result is ``{"de": ..., "en": ..., "es": ...}``.
     """
@@ -75,26 +75,26 @@ def sentences(count: int, *, seed: int) -> list[dict[str, str]]:
 
 
 def write_lines(path: Path, lines: list[str]) -> Path:
-    """A text file, a line each; its folder is made if it is not there."""
+    """Write a text file with a line for each text, and its folder if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
 
 def write_pairs(folder: Path, rows: list[dict[str, str]]) -> None:
-    """Pairs with English: ``de-en.tsv`` and ``es-en.tsv``."""
+    """Write pairs with English: ``de-en.tsv`` and ``es-en.tsv``."""
     for code in ("de", "es"):
         write_lines(folder / f"{code}-en.tsv", [f"{row[code]}\t{row['en']}" for row in rows])
 
 
 def train(config: dict[str, Any]) -> Path:
-    """Trains and returns the model's folder."""
+    """Train a model and return its folder."""
     [result] = interlingua.train(config)
     return Path(result.best or result.model)
 
 
 def corpus() -> Path:
-    """The prepared corpus of toy sentences, made at the first call."""
+    """Prepare the corpus of toy sentences at the first call, and return its folder."""
     folder = FOLDER / "corpus"
     if not folder.exists():
         write_pairs(FOLDER / "bitext", sentences(1500, seed=0))
@@ -111,7 +111,7 @@ def corpus() -> Path:
 
 
 def run(name: str, method: dict[str, Any], *, steps: int) -> dict[str, Any]:
-    """The config of a small training run in ``toy/<name>``; about five seconds for 60 steps."""
+    """Return the config of a run in ``toy/<name>``. 60 steps take about five seconds."""
     return {
         "data": {"corpus": str(corpus())},
         "encoder": {
@@ -140,7 +140,7 @@ def run(name: str, method: dict[str, Any], *, steps: int) -> dict[str, Any]:
 
 
 def model() -> Path:
-    """The small model's folder; it is trained at the first call."""
+    """Train the small model at the first call, and return its folder."""
     folder = FOLDER / "model" / "model"
     return (
         folder

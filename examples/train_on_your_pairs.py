@@ -14,7 +14,7 @@ import toy
 
 
 def main(files: list[str]) -> None:
-    """Prepares the pairs, trains on them and measures on the pairs that ``prepare`` held out."""
+    """Prepare the pairs, train on them and evaluate on the pairs that ``prepare`` held out."""
     if not files:
         toy.write_pairs(toy.FOLDER / "your-pairs", toy.sentences(2000, seed=1))
         files = [str(toy.FOLDER / "your-pairs" / "*.tsv")]

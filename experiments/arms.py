@@ -5,7 +5,7 @@
     python experiments/arms.py experiments/claims/mexma.toml --dry-run
     python experiments/arms.py experiments/claims/ir.toml --kept experiments/results/claims/ir.jsonl
 
-What is finished is not done again, and what was stopped goes on. If the file names trials, every
+Finished work is not repeated, and an interrupted run resumes. If the file names trials, every
 arm tries each of the learning rates, or each of its own tries, in a short run, judged on held-out
 training data, and its seeds take the best. Results land below ``reports``, and
 `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs` makes the
@@ -17,11 +17,11 @@ done again, on whatever machine: a comparison can be stopped and finished elsewh
 other settings than those kept is done. `interlingua compare TABLE.jsonl` makes the same tables.
 Without the option everything is done anew.
 
-An arm may go on from another of its file: in the texts of ``model``, ``set`` and ``average`` the
+An arm may continue from another of its file: in the texts of ``model``, ``set`` and ``average`` the
 seed takes the place of ``{seed}``, so runs/one-seed{seed}/model is the model that arm ``one`` has
 of the same seed. With ``--kept``, an arm that another one still needs is made again and not
 measured. What was kept of an arm counts for its own settings: after a change of an arm, remove
-what was kept of those that go on from it.
+the kept results of those that continue from it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from interlingua.evaluation.results import TABLE_SUFFIX, read_results, result_pa
 from interlingua.storage.locks import exclusive
 
 Run = Callable[[Sequence[str]], bool]
-"""Is given a command line of interlingua; tells whether it was run."""
+"""Function that receives a command line, and returns whether it was run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,7 +82,7 @@ class Arm:
             )
 
     def texts(self) -> list[str]:
-        """Where paths of other arms' models may stand."""
+        """Return the settings that may contain paths of other arms' models."""
         return [str(self.model), *self.average, *settings(self.set)]
 
 
@@ -95,7 +95,7 @@ class Evaluation:
     options: tuple[str, ...] = ()
     """More of ``interlingua evaluate``'s command line."""
     arms: tuple[str, ...] = ()
-    """Which alone are measured so; all by default."""
+    """Arms to measure so; default: all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,13 +108,13 @@ class Trials:
     steps: int
     """Length of a trial."""
     metric: str
-    """Of the trial's last evaluation."""
+    """Metric of the trial's last evaluation."""
     learning_rates: tuple[float, ...] = ()
     """To be tried, at the peak of the schedule, by arms without tries of their own."""
     greater_is_better: bool = True
-    """Which is the better value of the metric."""
+    """True if a greater value of the metric is better."""
     seed: int = 100
-    """Of the trials; not one of the runs' seeds."""
+    """Seed of the trials; not one of the runs' seeds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,19 +186,19 @@ class Kept:
 
 
 def interlingua(arguments: Sequence[str]) -> bool:
-    """Runs a command line; its error ends this script."""
+    """Run a command line; its error ends this script."""
     subprocess.run([sys.executable, "-m", "interlingua.cli.main", *arguments], check=True)
     return True
 
 
 def show(arguments: Sequence[str]) -> bool:
-    """Prints a command line."""
+    """Print a command line."""
     print("interlingua", *arguments)
     return False
 
 
 def settings(*tables: dict[str, Any]) -> list[str]:
-    """Nested tables as ``--set section.key=value``, a later table before an earlier one."""
+    """Format nested tables as ``--set section.key=value``. Later tables come first."""
     flat: dict[str, Any] = {}
 
     def walk(table: dict[str, Any], before: str) -> None:
@@ -214,7 +214,7 @@ def settings(*tables: dict[str, Any]) -> list[str]:
 
 
 def with_seed(value: Any, seed: int) -> Any:
-    """A setting, or a table of them, with the seed in place of ``{seed}``."""
+    """Replace ``{seed}`` by the seed in a setting or a table of settings."""
     match value:
         case str():
             return value.replace("{seed}", str(seed))
@@ -226,25 +226,25 @@ def with_seed(value: Any, seed: int) -> Any:
 
 
 def last_value(run: Path, metric: str) -> float:
-    """A metric of a run's last evaluation."""
+    """Return a metric of a run's last evaluation."""
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return float([record[metric] for record in map(json.loads, lines) if metric in record][-1])
 
 
 def train(run: Run, config: Path, output: Path, *tables: dict[str, Any]) -> None:
-    """Trains, or finds that it is trained."""
+    """Train, unless the trained model exists."""
     run(["train", str(config), "--quiet", "--output", str(output), *settings(*tables)])
 
 
 def average(run: Run, arm: Arm, output: Path) -> None:
-    """Averages the arm's models."""
+    """Average the arm's models."""
     weights = ",".join(map(str, arm.weights))
     fixed = ["-o", str(output), "--overwrite", "--quiet"]
     run(["average", *arm.average, "--weights", weights, *fixed])
 
 
 def tries_of(arms: Arms, arm: Arm) -> dict[str, dict[str, Any]]:
-    """What an arm tries, by the name of the trial."""
+    """Return the settings of an arm's trials by name."""
     if arms.trials is None:
         return {}
     if arm.tries:
@@ -255,7 +255,7 @@ def tries_of(arms: Arms, arm: Arm) -> dict[str, dict[str, Any]]:
 
 
 def check_equal_trials(arms: Arms) -> None:
-    """Each arm gets as many trials as another.
+    """Check that all arms have equal numbers of trials.
 
     Raises:
         ConfigError: one gets more.
@@ -271,7 +271,7 @@ def check_equal_trials(arms: Arms) -> None:
 
 
 def identity(arm: Arm, *tables: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
-    """What must be the same for a kept result to count.
+    """Return the properties that must be equal to reuse a stored result.
 
     These are the run's file, its keys, and the evaluation's options.
     """
@@ -281,7 +281,7 @@ def identity(arm: Arm, *tables: dict[str, Any], options: Sequence[str] = ()) -> 
 
 
 def best_try(run: Run, arms: Arms, arm: Arm, config: Path, kept: Kept | None) -> dict[str, Any]:
-    """The settings of the trial that ended best."""
+    """Return the settings of the trial with the best result."""
     trials = arms.trials
     tries = tries_of(arms, arm)
     found: dict[str, float] = {}
@@ -321,12 +321,12 @@ def go(
     seeds: Sequence[int] = (),
     kept: Kept | None = None,
 ) -> None:
-    """Goes through the arms.
+    """Train and evaluate each arm.
 
     Args:
         arms: the file.
-        folder: it lies in.
-        run: is given each command line of interlingua.
+        folder: of the file.
+        run: called with each command line of interlingua.
         names: of the arms to do; all by default.
         seeds: to do; all by default.
         kept: what was done before, perhaps elsewhere; gets what is finished.
@@ -361,7 +361,7 @@ def make_and_measure(
     chosen: dict[str, Any],
     seed: int,
 ) -> None:
-    """One seed of an arm; not trained or averaged where all that is measured of it is kept."""
+    """Train and measure one seed of an arm. Stored results skip training and averaging."""
     name = f"{arm.name}-seed{seed}"
     arm = of_seed(arm, seed)
     model = arm.model or arms.runs / name / "model"
@@ -376,7 +376,7 @@ def make_and_measure(
 
 
 def of_seed(arm: Arm, seed: int) -> Arm:
-    """The arm with the paths of one seed's models."""
+    """Return the arm with the paths of one seed's models."""
     average = tuple(with_seed(arm.average, seed))
     return replace(arm, model=with_seed(arm.model, seed), average=average)
 
@@ -384,7 +384,7 @@ def of_seed(arm: Arm, seed: int) -> Arm:
 def tables_of(
     arms: Arms, arm: Arm, chosen: dict[str, Any], seed: int
 ) -> tuple[dict[str, Any], ...]:
-    """The settings of an arm's run with one seed, later tables before earlier ones."""
+    """Return the settings of an arm's run with one seed. Later tables have precedence."""
     if arm.config is None:
         return ()
     given = (with_seed(table, seed) for table in (arms.set, arm.set, chosen))
@@ -392,7 +392,7 @@ def tables_of(
 
 
 def is_needed(arms: Arms, arm: Arm, seed: int, kept: Kept | None) -> bool:
-    """Whether another arm that is not all kept goes on from this one's model of a seed."""
+    """Return whether an arm without stored results starts from this arm's model of a seed."""
     path = f"/{arms.runs.name}/{arm.name}-seed{{seed}}/"
     for other in arms.arm:
         if not any(path in text for text in other.texts()):
@@ -408,7 +408,7 @@ def is_needed(arms: Arms, arm: Arm, seed: int, kept: Kept | None) -> bool:
 def to_measure(
     arms: Arms, arm: Arm, name: str, tables: Sequence[dict[str, Any]], kept: Kept | None
 ) -> dict[str, Evaluation]:
-    """What an arm still has to be measured on, by the name in the journal of kept results."""
+    """Return the missing evaluations of an arm by their names in the journal."""
     found = {}
     for number, evaluation in enumerate(arms.evaluate):
         key = f"{name}-{number}-{evaluation.suite}"
@@ -429,7 +429,7 @@ def measure(
     *tables: dict[str, Any],
     kept: Kept | None = None,
 ) -> None:
-    """Evaluates a model on what the file says, where that has not been done."""
+    """Evaluate a model on the file's tasks, unless their results exist."""
     for key, evaluation in to_measure(arms, arm, name, tables, kept).items():
         done = arms.reports / "done" / key
         if not done.exists():
@@ -444,7 +444,7 @@ def measure(
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--arms", nargs="+", default=(), help="only these")

@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def parameters(item):
-    """Return what tells the cases of a test apart, by parameter: a variant's name, or an index."""
+    """Return the ids of a test's cases, by parameter: a variant's name, or an index."""
     if not hasattr(item, "callspec"):
         return {}
     indices, values = item.callspec.indices, item.callspec.params
@@ -135,12 +135,12 @@ WORDS = 40
 
 
 def translate(word: int, language: str) -> str:
-    """Every word has one translation."""
+    """Translate a word. Every word has one translation."""
     return f"{language[:2]}{word}"
 
 
 def pairs(language: str, count: int, *, seed: int) -> list[tuple[str, str]]:
-    """Sentences of invented words next to their translations."""
+    """Return sentences of invented words with their translations."""
     draw = random.Random(f"{language} {seed}")
     sentences = [draw.choices(range(WORDS), k=draw.randint(2, 9)) for _ in range(count)]
     return [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def build_wheel(project: Path, folder: Path, **settings: str) -> Path:
-    """Path of the wheel that hatchling makes of a project, without a network.
+    """Build a project's wheel by hatchling without a network, and return its path.
 
     Args:
         project: folder with a pyproject.toml.

@@ -28,23 +28,23 @@ class MineRun:
 
 
 def mine_job(*, check="", drop="", **options) -> MineRun:
-    """Mining that, unlike the verb, checks nothing unless a test names checks."""
+    """Build a mining job without checks unless a test names them, unlike the verb."""
     return MineRun(MineOptions("mini", "a.de", "a.en", checks=check, drop=drop, **options))
 
 
 def calibrated(source, target, model="m", **options):
-    """What calibration learns of sides that are read already."""
+    """Return the calibration of sides that were read already."""
     given = CalibrateOptions("mini", "a.de", "a.en", **options)
     return calibrate.calibrate_texts(given, source, target, model)
 
 
 def embedded(encode, files, output, *, model="m", **options):
-    """The report of embedding files."""
+    """Return the report of embedding files."""
     return embed_files(encode, vector_output(files, output), model=model, **options)
 
 
 def aligned(encode, *, model="m", **options):
-    """The links of documents in files."""
+    """Return the links of documents in files."""
     given = AlignOptions("mini", **options)
     return align.align_files(given, encode, model)
 
@@ -66,5 +66,5 @@ class ScoreRun:
 
 
 def score_job(bitext="a.tsv", *, drop="none", **options) -> ScoreRun:
-    """Scoring that, unlike the verb, rejects nothing unless a test says so."""
+    """Build a scoring job that rejects nothing unless a test names checks, unlike the verb."""
     return ScoreRun(ScoreOptions("mini", bitext, drop=drop, **options))

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def load_script(path: Path) -> Any:
-    """A script as a module that is called as its file."""
+    """Load a script as a module with the name of its file."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -56,16 +56,16 @@ def test_a_wrong_call_of_a_verb_is_an_error_of_ours_in_one_line(verb, values, na
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: interlingua.search("folder"), "search needs questions"),
+        (lambda: interlingua.search("folder"), "search requires questions"),
         (lambda: interlingua.search("folder", "q", top="5"), "top"),
-        (lambda: interlingua.index("build", "mini"), "arguments .*a list"),
+        (lambda: interlingua.index("build", "mini"), "arguments: .*a list"),
         (lambda: interlingua.index("build", "mini", "docs.txt"), "arguments, option"),
-        (lambda: interlingua.mine("mini", "a.txt"), "mine needs target"),
+        (lambda: interlingua.mine("mini", "a.txt"), "mine requires target"),
         (lambda: interlingua.mine("mini", ["a"], ["b"], tresh=1), "'threshold'"),
         (lambda: interlingua.evaluate("mini", data=3), "data"),
         (lambda: interlingua.evaluate("mini", budget=5), "budget"),
         (lambda: interlingua.debias(vectors=np.zeros((2, 3))), "labels"),
-        (lambda: interlingua.average("mini", "out"), "models .*a list"),
+        (lambda: interlingua.average("mini", "out"), "models: .*a list"),
         (lambda: interlingua.average(["mini"], "out", weights=0.4), "weights"),
         (lambda: interlingua.extend("mini", 3, "eu", "out"), "pairs"),
         (lambda: interlingua.quickstart(catalogues="folder"), "catalogues"),
@@ -121,7 +121,7 @@ HEAVY += " sentencepiece huggingface_hub lightning jinja2 pyarrow lancedb"
 
 @pytest.mark.parametrize("verb", ["embed", "encode"])
 def test_a_first_vector_brings_torch_and_no_other_heavy_package(verb, model_folder, tmp_path):
-    # A cold start is the time of its imports: torch alone takes half of it.
+    # A cold start is the time of its imports: torch takes half of it.
     (tmp_path / "a.txt").write_text("de1\n", encoding="utf-8")
     code = f"import interlingua; interlingua.load({str(model_folder)!r}).encode(['de1'])"
     if verb == "embed":

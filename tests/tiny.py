@@ -9,7 +9,7 @@ from interlingua.encoder.modeling.backbone import BackboneConfig
 
 
 def tiny_encoder(vocabulary, pooling="mean", *, seed=0):
-    """An untrained encoder of 32 dimensions, the same for a seed."""
+    """Build an untrained encoder of 32 dimensions, determined by the seed."""
     torch.manual_seed(seed)
     config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
     return Encoder.from_scratch(config, vocabulary, pooling)

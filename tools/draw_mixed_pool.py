@@ -24,7 +24,7 @@ PICTURE = ROOT / "docs" / "mixed-pool.svg"
 
 WIDTH = 760
 LEFT = 270
-"""Where the scale begins, SVG units: names are to the left of it."""
+"""Start of the scale in SVG units; names are to the left of it."""
 RIGHT = 52
 TOP = 84
 ROW = 44
@@ -57,7 +57,7 @@ def results_text(folder: Path = RESULTS) -> str:
 
 
 def tables(text: str, heading: str) -> list[dict[str, dict[str, str]]]:
-    """The tables of a page below a heading and before the next one.
+    """Return the tables of a page below a heading and before the next one.
 
     Args:
         text: of one or more pages, Markdown.
@@ -83,12 +83,12 @@ def tables(text: str, heading: str) -> list[dict[str, dict[str, str]]]:
 
 
 def number(cell: str) -> float:
-    """The value of a cell; of a mean with its standard deviation the mean."""
+    """Return the value of a cell, without a standard deviation."""
     return float(cell.split(" ±")[0].strip(" *"))
 
 
 def rows(text: str) -> list[Row]:
-    """The models, best in the mixed pool first.
+    """Return the models, best in the mixed pool first.
 
     Args:
         text: of the pages in docs/results/.
@@ -133,7 +133,7 @@ def rows(text: str) -> list[Row]:
 
 
 def draw(models: Sequence[Row]) -> str:
-    """The picture as SVG.
+    """Draw the picture as SVG.
 
     Args:
         models: a row each, from above.

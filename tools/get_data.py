@@ -7,7 +7,7 @@ docs/data.md names all of them.
     python tools/get_data.py --list
 
 Needs a network, and git for sets that are a folder of a repository: only that folder is fetched, at
-one revision, and it lands whole or not at all. Sets of single files go on where they stopped. Sets
+one revision, and it lands whole or not at all. Sets of single files resume where they stopped. Sets
 that want a form to be filled in, or another layout, are described in docs/data.md.
 """
 
@@ -31,7 +31,7 @@ from tools.published_files import FILES, fetch_files
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Where a set is."""
+    """Location of a set."""
 
     repository: str
     """On the server, ``owner/name``."""
@@ -72,7 +72,7 @@ def fetch(name: str, out: Path, *, server: str = SERVER) -> Path:
     Args:
         name: one of ``SETS``.
         out: the folder that ``INTERLINGUA_DATA`` is to name.
-        server: what stands before ``/owner/name`` in a repository's address; a mirror, or
+        server: the part before ``/owner/name`` in a repository's address; a mirror, or
             ``file:///...``.
 
     Raises:

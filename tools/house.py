@@ -32,6 +32,7 @@ from tools.rules.definitions import (
     ProgressBars,
     PublicNames,
 )
+from tools.rules.docstrings import Docstrings
 from tools.rules.imports import ImportCircle, ImportOrder
 from tools.rules.release import OldestVersions, Versions
 from tools.rules.repository import FileSize, OutsidePaths
@@ -53,6 +54,7 @@ RULES: dict[str, type[Rule]] = {
         FormatTags,
         PackageDensity,
         Words,
+        Docstrings,
         MatchProse,
         UntestedModules,
         OutsidePaths,
@@ -119,8 +121,9 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     if options.tracked:
         paths = {path: tracked for path, tracked in paths.items() if tracked}
     files = (SourceFile(root, path, is_tracked=tracked) for path, tracked in paths.items())
-    found = check_files(files, [RULES[name]() for name in names])
-    for line in found:
+    rules = [RULES[name]() for name in names]
+    found = check_files(files, rules)
+    for line in (*found, *(line for rule in rules for line in rule.summary())):
         print(line)
     seconds = time.perf_counter() - start
     print(f"{len(paths):,} files, {len(names)} rules, {len(found)} findings, {seconds:.1f} s")

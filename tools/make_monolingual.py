@@ -58,7 +58,7 @@ def wikimatrix_texts(folder: Path, language: str, min_score: float | None) -> It
 
 
 def mr_tydi_texts(folder: Path, language: str) -> Iterator[str]:
-    """Mr. TyDi's passages, without their titles."""
+    """Yield Mr. TyDi's passages, without their titles."""
     for name, read in mr_tydi_sets(folder, "test").items():
         if resolve_language(name) == resolve_language(language):
             for passage in read().passages():
@@ -66,7 +66,7 @@ def mr_tydi_texts(folder: Path, language: str) -> Iterator[str]:
 
 
 def distinct(texts: Iterator[str], folder: Path) -> Iterator[str]:
-    """The texts on one line each, without repetitions and empty ones; in bounded memory."""
+    """Yield the texts in one line each, without repetitions and empty ones, in bounded memory."""
     seen = ExactDeduplicator(folder)
     while chunk := [" ".join(text.split()) for text in islice(texts, CHUNK)]:
         fresh = seen.first_seen(text_keys(chunk))

@@ -6,9 +6,9 @@ r"""How strong the tests are: small changes of the code, each of which some test
 A mutant is one change: a comparison turned, plus for minus, a condition negated, a call left out.
 It is made in a copy of the tree, never in the checkout. It is killed if a test fails or takes too
 long. One that survives is either a line of which no test sees what it does, or a change that makes
-no difference; a person has to tell which.
+no difference; a person has to decide which.
 
-The seed draws the same mutants of the same code again. A run that was stopped goes on where its
+The seed draws the same mutants of the same code again. An interrupted run resumes where its
 journal ends, if it is called as before. Not for Windows, which cannot fork.
 """
 
@@ -55,7 +55,7 @@ FUNCTIONS |= {second: first for first, second in FUNCTIONS.items()}
 TEXTS = (ast.JoinedStr, ast.Raise)
 """Written for people. Python 3.11 does not know where in its file a node of an f-string is, too."""
 MESSAGES = ("print", "warn", "warning", "info", "debug", "echo", "log")
-"""Functions of which a call alone only informs."""
+"""Functions that only inform when they are called as a statement."""
 UNTESTED = ("__repr__", "__str__")
 PRELOADED: tuple[str, ...] = (
     "hypothesis",
@@ -84,12 +84,12 @@ class Mutant(NamedTuple):
         return f"{self.file}:{self.line}:{self.column}: {before}  ->  {after}"
 
     def apply(self, text: bytes) -> bytes:
-        """The file's text with the change."""
+        """Return the file's text with the change."""
         return text[: self.start] + self.after.encode() + text[self.end :]
 
 
 def mutants(text: bytes, file: str) -> list[Mutant]:
-    """Every change of a file that can be drawn."""
+    """Return every possible change of a file."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -104,7 +104,7 @@ def mutants(text: bytes, file: str) -> list[Mutant]:
 
 
 def code(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that do something: no annotations, messages or texts."""
+    """Yield the executed nodes: no annotations, messages or texts."""
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list"):
             continue
@@ -134,7 +134,7 @@ def is_dimension(node: ast.AST) -> bool:
 
 
 def changes(node: Any) -> Iterator[tuple[Any, str]]:
-    """A node to replace and the text to put there, if there is any for this node."""
+    """Yield a node to replace and its new text, if this node has any."""
     changed = copy.deepcopy(node)
     match changed:
         case ast.keyword(arg="dim" | "axis", value=value):
@@ -215,7 +215,7 @@ class Trial:
         return process.exitcode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
     def run(self, tests: tuple[str, ...]) -> None:
-        """The tests, in a process of their own."""
+        """Run the tests in a separate process."""
         os.setsid()
         # the parent's objects stay: pytest collects several times, which takes seconds with many
         gc.freeze()
@@ -232,14 +232,14 @@ class Trial:
 
 
 def tests_of(mutant: Mutant, patterns: list[str], tree: Path) -> tuple[str, ...]:
-    """The paths that patterns name for the module of a mutant."""
+    """Return the paths that patterns name for the module of a mutant."""
     named = [pattern.format(name=Path(mutant.file).stem) for pattern in patterns]
     paths = [path for pattern in named for path in sorted(tree.glob(pattern))]
     return tuple(str(path.relative_to(tree)) for path in paths)
 
 
 def files(tree: Path, paths: list[str]) -> list[str]:
-    """The Python files of paths, sorted, from the root of the tree."""
+    """Return the Python files of paths, sorted, from the root of the tree."""
     found: set[Path] = set()
     for path in paths:
         inside = tree / path
@@ -248,14 +248,14 @@ def files(tree: Path, paths: list[str]) -> list[str]:
 
 
 def outcomes(journal: Path) -> dict[str, bool]:
-    """Of each mutant of an earlier run whether it was killed."""
+    """Return whether each mutant of an earlier run was killed."""
     if not journal.exists():
         return {}
     return dict(map(json.loads, journal.read_text(encoding="utf-8").splitlines()))
 
 
 def main() -> None:
-    """Draw mutants, print what becomes of each, and last the share that was killed."""
+    """Draw mutants, print the result of each, and last the share that was killed."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("paths", nargs="+", help="files and folders, from the root of the tree")
     parser.add_argument("--tree", type=Path, default=ROOT, help="the root of the code")

@@ -58,8 +58,7 @@ class Remote:
     folder: str = ""
     """Below the set's folder, where it goes; "" = the set's folder itself."""
     may_lack: bool = False
-    """Whether it is no error when the server does not have it, as of corpora that lack a
-    language."""
+    """True if the server may lack it, as for corpora without a language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +69,13 @@ class Files:
     """Below ``--out``; "." = ``--out`` itself."""
     files: tuple[Remote, ...]
     note: str
-    """What it is, for ``--list``."""
+    """Description for ``--list``."""
     unpack: bool = False
-    """Whether its archives are unpacked; readers take packed text as it is."""
+    """True if its archives are unpacked; readers take packed text as it is."""
 
 
 def opus(corpus: str, version: str, languages: Iterable[str]) -> Iterator[Remote]:
-    """A corpus of OPUS with English, in Moses' form, one archive a language."""
+    """Yield the archives of a corpus of OPUS with English, in Moses' form, one per language."""
     for language in languages:
         code = OPUS_CODES.get(corpus, {}).get(language, language)
         pair = "-".join(sorted((code, "en")))
@@ -84,14 +83,14 @@ def opus(corpus: str, version: str, languages: Iterable[str]) -> Iterator[Remote
 
 
 def wikimatrix(pairs: Iterable[tuple[str, str]]) -> Iterator[Remote]:
-    """WikiMatrix as its authors give it, with the margin of every pair; a file a language pair."""
+    """Yield WikiMatrix as published, with the margin of every pair, one file per language pair."""
     for pair in pairs:
         name = f"WikiMatrix.{'-'.join(sorted(pair))}.tsv.gz"
         yield Remote(FACEBOOK, f"laser/WikiMatrix/v1/{name}", may_lack=True)
 
 
 def ems_files() -> Iterator[Remote]:
-    """EMS's corpora (Mao et al. 2023, section IV-A)."""
+    """Yield EMS's corpora (Mao et al. 2023, section IV-A)."""
     yield from opus("Europarl", "v8", EMS)
     yield from opus("GlobalVoices", "v2018q4", EMS)
     yield from opus("News-Commentary", "v16", EMS)
@@ -103,7 +102,7 @@ def ems_files() -> Iterator[Remote]:
 
 
 def kakao_files() -> Iterator[Remote]:
-    """Three of the seven corpora of Ham and Kim (2021), section 4.
+    """Yield three of the seven corpora of Ham and Kim (2021), section 4.
 
     ``scb`` is one more, docs/data.md has the others.
     """
@@ -217,7 +216,7 @@ def _download(address: str, path: Path, *, may_lack: bool) -> bool:
 
 
 def _unpack(path: Path) -> None:
-    """Unpack an archive into the folder named, without the one of that name inside."""
+    """Unpack an archive into the named folder, without its inner folder of that name."""
     name = path.name.removesuffix(".zip").removesuffix(".tar.gz")
     with atomic_directory(path.parent / name, overwrite=True) as folder:
         try:

@@ -18,16 +18,16 @@ MATH = re.compile(r"^( *)\.\. math::(.*)\n((?:\1 +\S.*\n?|\s*\n)*)", re.MULTILIN
 
 
 class EquationsAsCode(Extension):
-    """Turns ``.. math::`` blocks into blocks of LaTeX."""
+    """Extension that turns ``.. math::`` blocks into blocks of LaTeX."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
-        """Called for every object that has been read."""
+        """Convert the docstring of every object that was read."""
         if obj.docstring:
             obj.docstring.value = equations_as_code(obj.docstring.value)
 
 
 def equations_as_code(text: str) -> str:
-    """A docstring with its equations in fences, those within a line in backticks.
+    """Put the equations of a docstring in fences, and those within a line in backticks.
 
     Lines keep their indentation.
     """

@@ -21,6 +21,8 @@ TOP_LEVEL = {
     "contributing.md": "CONTRIBUTING.md",
 }
 """Page of the site -> file at the top of the repository."""
+CODE_LINE = re.compile(r'(<span id="__span-\d+-(\d+)">)(.*)')
+"""A line of a block of code: its beginning, its number in the block, and the rest."""
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
@@ -42,8 +44,49 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return with_site_links(markdown, page.file.src_uri)
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Mark what is a command and what is output in the console blocks of a page; called by mkdocs.
+
+    Pygments takes lines that begin with ``#`` or ``%`` for commands, and those of a loop for
+    output. Commands of our pages begin with ``$``.
+    """
+    loops = 0
+    is_continued = False
+
+    def marked(line: re.Match[str]) -> str:
+        nonlocal loops, is_continued
+        start, number, code = line.groups()
+        if number == "1":
+            loops, is_continued = 0, False
+        text = re.sub(r"<[^>]*>", "", code)
+        is_command = is_continued or text.startswith("$ ")
+        is_continued = is_command and text.endswith("\\")
+        if loops and not is_command:
+            code = re.sub(r' class="g[op]"', "", code)
+        elif not is_command and 'class="gp"' in code:
+            code = f'<span class="go">{text}</span>'
+        if loops or is_command:
+            loops += bool(re.search(r"\bdo$", text)) - bool(re.match(r" *done\b", text))
+        return start + code
+
+    return CODE_LINE.sub(marked, html)
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """Add the way to the first page to the page for a wrong address; called by mkdocs."""
+    if template_name != "404.html":
+        return output_content
+    home = re.search(r'<a href="([^"]*)"[^>]* class="md-header__button md-logo"', output_content)
+    assert home is not None, "the theme's page for a wrong address has no link to the first page"
+    text = (
+        f'<p>There is no page at this address. Go to the <a href="{home[1]}">first page</a>, or'
+        " search for the subject in the field above.</p>"
+    )
+    return output_content.replace("<h1>404 - Not found</h1>", f"<h1>Page not found</h1>{text}")
+
+
 def from_top(text: str) -> str:
-    """A page of the repository's top, with the paths that it has from within docs/."""
+    """Return a page of the repository's top, with paths from within docs/."""
 
     def from_docs(link: re.Match[str]) -> str:
         return link.group(1) + os.path.relpath(ROOT / link.group(2), DOCS)
@@ -52,7 +95,7 @@ def from_top(text: str) -> str:
 
 
 def with_site_links(markdown: str, page: str) -> str:
-    """The text with each link that leaves docs/ replaced.
+    """Replace each link in a text that leaves docs/.
 
     Args:
         markdown: of the page.
@@ -79,7 +122,7 @@ def with_site_links(markdown: str, page: str) -> str:
 
 @cache
 def api_modules() -> dict[str, str]:
-    """The modules that API pages show -> the page."""
+    """Map the modules that API pages show to the page."""
     found = {}
     for path in sorted((DOCS / "api").glob("*.md")):
         for module in re.findall(r"^::: (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE):

@@ -48,7 +48,7 @@ def section(runs: list[dict[str, Any]], machine: str) -> str:
 
 
 def processor() -> str:
-    """Return the name of this processor and its family and model, which tell its generation."""
+    """Return the name of this processor and its family and model, which show its generation."""
     path = Path("/proc/cpuinfo")
     if not path.exists():
         return platform.processor() or platform.machine()

@@ -29,12 +29,13 @@ ENDINGS = "al|el|il|an|en|gn|on|rn|ar|er|or|im|it|et|as|nt|rd|dom|tom|log|ym"
 VERBS = rf"[a-z]{{2,}}(?:{ENDINGS})is(?:e[drs]?|ing|ations?)"
 OLD_WORDS = re.compile(rf"(?<![a-z])(?:{WORDS}|{BRITISH}|{VERBS})(?![a-z])", re.IGNORECASE)
 CONSTRUCTIONS = re.compile(
-    r"\b(?:stands?|tells?|go(?:es)? on|so many|lies? in|becomes? of)\b"
+    r"\b(?:stands?|tells?|go(?:es)? on|so many|lies? in|becomes? of|begins)\b"
+    r"|\b(?:is|are|was|were|if|unless) given\b|(?<![.`])\balone\b(?![`\"])"
     r"|(?:\"\"\"|# )(?:What|Whether|Those (?:that|which)|See ``[\w.]+``\.\"\"\")"
 )
-"""Plainer: is, represents, specifies, reports, resumes, number of, is stored in, handling of. A
-docstring or comment begins with a noun phrase or a verb, and says more than "See X.". The
-library is free of these."""
+"""Plainer: is, represents, specifies, reports, resumes, number of, is stored in, handling of,
+starts, is passed, only. A docstring or comment starts with a noun phrase or a verb, and says more
+than "See X.". All Python files are free of these."""
 FOLDERS = {
     "src/interlingua": {".py", ".c", ".h", ".js", ".html", ".css"},
     "src/interlingua/getting_started": {".toml"},
@@ -56,7 +57,7 @@ class Words(Rule):
 
     def check(self, file: SourceFile) -> Iterator[Finding]:
         """Report each line with such a word or construction."""
-        if file.path.startswith("src/interlingua/") and file.path.endswith(".py"):
+        if file.is_python:
             for number, line in prose(file).items():
                 if found := CONSTRUCTIONS.search(line):
                     yield Finding(file.path, number, f'"{found[0]}" in: {line.strip()}')

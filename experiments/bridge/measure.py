@@ -25,7 +25,7 @@ CUTOFF = 100
 
 
 def main() -> None:
-    """Reads the command line and prints the table."""
+    """Read the command line and print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def questions_of(folder: Path, code: str) -> list[tuple[str, int]]:
-    """The questions of a language, each with the number of its passage."""
+    """Read the questions of a language, each with the number of its passage."""
     lines = (folder / f"{code}.questions.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines]
     return [(row[2], int(row[1])) for row in rows]
@@ -66,7 +66,7 @@ def questions_of(folder: Path, code: str) -> list[tuple[str, int]]:
 def reciprocal_rank(
     encoder: Encoder, questions: list[tuple[str, int]], passages: np.ndarray
 ) -> float:
-    """The mean of 1 / rank of each question's passage; 0 where it is not among the first."""
+    """Compute the mean of 1 / rank of each question's passage; 0 if its rank is too low."""
     vectors = encoder.encode([text for text, _ in questions])
     found = exact_topk(vectors, passages, k=min(CUTOFF, len(passages)))
     answers = np.array([passage for _, passage in questions])

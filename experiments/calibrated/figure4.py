@@ -45,7 +45,7 @@ class Point(NamedTuple):
 
 
 def points(results: Sequence[TaskResult]) -> list[Point]:
-    """The paper's points, then those of every model with results of both tasks, in percent."""
+    """Return the points of the paper and of all models with both tasks, in percent."""
     found: dict[str, dict[str, float]] = {}
     for result in results:
         model = result.provenance["model"]
@@ -62,7 +62,7 @@ def points(results: Sequence[TaskResult]) -> list[Point]:
 
 
 def draw(shown: Sequence[Point]) -> str:
-    """The figure as SVG: hollow points are the paper's."""
+    """Draw the figure as SVG. The paper's points are hollow."""
     low_x = min(point.across for point in shown) - 1
     high_x = max(point.across for point in shown) + 1
     low_y = min(point.up for point in shown) - 1
@@ -93,7 +93,7 @@ def draw(shown: Sequence[Point]) -> str:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("results", nargs="+", type=Path, help="result files, or folders of them")
     parser.add_argument("-o", "--output", type=Path, default=Path("figure4.svg"))

@@ -7,7 +7,7 @@
 The vectors of ``--cache``, which evaluate and debias fill too, are mapped as the debiased model
 maps them; results are named after the maps' folders and lie below ``reports/results``, for
 ``interlingua compare``. Where a map was not estimated on some of the languages measured, the means
-over these alone are printed too, without the map and with it.
+over only these are printed too, without the map and with it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class MappedFromCache:
         language: str | None = None,
         **_: Any,
     ) -> np.ndarray[Any, Any]:
-        """Vectors of length 1."""
+        """Encode texts to unit vectors."""
         before = prompt_text(self._encoder, prompt)
         if before not in self._by_prompt:
             store = kept_folder(self._info, self._encoder, before, self._cache)
@@ -82,22 +82,22 @@ class MappedFromCache:
         )
 
     def close(self) -> None:
-        """Closes the files of vectors."""
+        """Close the files of vectors."""
         self._stores.close()
 
 
 def percent_means(subsets: Sequence[SubsetScores]) -> dict[str, str]:
-    """The mean of each metric over languages or pairs, in percent."""
+    """Compute the mean of each metric over languages or pairs, in percent."""
     return {name: f"{100 * value:.2f}" for name, value in mean_scores(subsets).items()}
 
 
 def unseen(subsets: Sequence[SubsetScores], language_map: LanguageMap) -> list[SubsetScores]:
-    """Those of languages that the map was not estimated on."""
+    """Return the subsets of languages on which the map was not estimated."""
     return [subset for subset in subsets if not set(subset.languages) & set(language_map.languages)]
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -60,12 +60,12 @@ class Tables:
 
 
 def read_tables() -> Tables:
-    """The file next to this script."""
+    """Read the file next to this script."""
     return from_mapping(Tables, load_toml(TABLES), where=str(TABLES))
 
 
 def scores_by_model(results: Sequence[TaskResult]) -> dict[str, dict[tuple[str, str, str], float]]:
-    """What each model got, of mteb's tasks."""
+    """Return the scores of each model on the tasks of mteb."""
     found: dict[str, dict[tuple[str, str, str], float]] = {}
     for result in results:
         model = result.provenance["model"]
@@ -78,7 +78,7 @@ def scores_by_model(results: Sequence[TaskResult]) -> dict[str, dict[tuple[str, 
 
 
 def markdown(tables: Tables, ours: Mapping[str, Scores]) -> Iterator[str]:
-    """The lines of all tables of which some model has a row."""
+    """Yield the lines of all tables with a row of some model."""
     for table in tables.table:
         keys = [(row.task, row.subset, table.metric) for row in table.rows]
         columns = {
@@ -119,7 +119,7 @@ def _lines(columns: Sequence[str], rows: Sequence[tuple[str, list[float | None]]
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("results", nargs="+", type=Path, help="result files, or folders of them")
     options = parser.parse_args()

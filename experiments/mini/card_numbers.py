@@ -49,7 +49,7 @@ CARDS = (
 
 
 def table_of(card: Card, results: str) -> str:
-    """The card's table, in Markdown.
+    """Return the card's table in Markdown.
 
     Raises:
         LookupError: the results have no such section, or its first table no such column.
@@ -61,7 +61,7 @@ def table_of(card: Card, results: str) -> str:
 
 
 def with_numbers(card: str, table: str) -> str:
-    """The card with this table as its section of numbers.
+    """Replace the section of numbers in a card by this table.
 
     Raises:
         ValueError: it has no such section.
@@ -74,7 +74,7 @@ def with_numbers(card: str, table: str) -> str:
 
 
 def main() -> None:
-    """Writes both cards, and mini's digest, which the card is part of."""
+    """Write both cards, and mini's digest, which includes its card."""
     results = results_text()
     for card in CARDS:
         text = with_numbers(card.path.read_text(encoding="utf-8"), table_of(card, results))

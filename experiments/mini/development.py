@@ -1,4 +1,4 @@
-"""Measures models on development data alone, by which stages, rates and shares were chosen.
+"""Measures models on development data only, by which stages, rates and shares were chosen.
 
     python experiments/mini/development.py models/mini-start runs/mini/long --corpus prepared/mini \
         --scored data/mini --questions $INTERLINGUA_DATA/tydiqa_goldp
@@ -22,7 +22,7 @@ from interlingua.encoder.encoder import Encoder
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def held_out_accuracy(encoder: Encoder, corpus: Path, dim: int | None) -> float:
-    """The share of held-out sentences with their translation nearest of the other side's."""
+    """Compute the share of held-out sentences with their translation as the nearest neighbor."""
     found = []
     for path in sorted((corpus / "valid_text").glob("*.tsv")):
         rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
@@ -76,14 +76,14 @@ def held_out_accuracy(encoder: Encoder, corpus: Path, dim: int | None) -> float:
 
 
 def correlation(encoder: Encoder, path: Path, dim: int | None) -> float:
-    """Spearman's correlation of cosines and scores."""
+    """Compute Spearman's correlation of cosines and scores."""
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     one, other = (encoder.encode([row[side] for row in rows], truncate_dim=dim) for side in (1, 2))
     return float(spearmanr([float(row[0]) for row in rows], (one * other).sum(axis=1)).statistic)
 
 
 def reciprocal_rank(encoder: Encoder, folder: Path, code: str, dim: int | None) -> float:
-    """The mean of 1 / rank of a training question's passage among its language's passages."""
+    """Compute the mean of 1 / rank of a training question's passage in its language."""
     passages = (folder / f"{code}.train.passages.txt").read_text(encoding="utf-8").splitlines()
     lines = (folder / f"{code}.train.questions.tsv").read_text(encoding="utf-8").splitlines()
     questions = [line.split("\t") for line in lines]

@@ -5,7 +5,7 @@
 
 Both teachers' vectors, one after the other, have the mean of both cosines. As many of their
 principal components as the first teacher has dimensions are turned to lie as near to its vectors as
-a rotation can bring them: so a student that begins as the first teacher begins near its targets,
+a rotation can bring them: so a student that starts as the first teacher starts near its targets,
 and its weights can be averaged with the trained ones.
 """
 
@@ -21,7 +21,7 @@ from interlingua.storage.files import atomic_write
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def write(output: Path, texts: list[str], vectors: np.ndarray) -> None:
-    """Ready vectors, as ``anchor`` reads them."""
+    """Write computed vectors in the format of ``anchor``."""
     with atomic_write(output, "wb") as file:
         np.save(file, vectors.astype(np.float16))
     with atomic_write(output.with_suffix(".txt")) as file:
@@ -62,7 +62,7 @@ def write(output: Path, texts: list[str], vectors: np.ndarray) -> None:
 
 
 def joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Vectors of the first's width with the mean of both cosines.
+    """Return vectors of the first's width with the mean of both cosines.
 
     A rotation brings them as near to the first as can be.
     """

@@ -30,8 +30,7 @@ STSB = ("de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ro", "ru", "sv", 
 """The languages of STS benchmark besides English."""
 MRR = "mrr_at_100_all_languages"
 RESULT_NAMES = {"bucc_best_f1": "bucc_best_f1_dev"}
-"""What results of a task are called, where it is not the task's name: of BUCC only the training
-data have answers."""
+"""Names of a task's results that differ from its own: only BUCC's training data has answers."""
 Rows = dict[str, dict[str, Any]]
 """Subset -> its scores."""
 
@@ -44,7 +43,7 @@ class Gate:
         title: of the row.
         task: results of it are read.
         value: from these results and the trained languages' codes.
-        gate: to reach; None if the value only stands there.
+        gate: to reach; None if the value is only shown.
         stretch: what is hoped for.
         lower: whether a lower value is better.
         digits: after the point.
@@ -59,7 +58,7 @@ class Gate:
     digits: int = 1
 
     def met(self, value: float) -> str:
-        """What was reached with a value."""
+        """Describe the result of a value."""
         if self.gate is None or self.stretch is None:
             return ""
         reached = [
@@ -69,7 +68,7 @@ class Gate:
 
 
 def mean(measure: str, group: Collection[str] | None = None) -> Callable[[Rows, set[str]], float]:
-    """A measure's mean in percent, over a group's pairs with English, or over all rows."""
+    """Return a function for a measure's mean in percent over a group's pairs, or all rows."""
 
     def value(rows: Rows, trained: set[str]) -> float:
         chosen = [
@@ -83,7 +82,7 @@ def mean(measure: str, group: Collection[str] | None = None) -> Callable[[Rows, 
 
 
 def of_trained(measure: str) -> Callable[[Rows, set[str]], float]:
-    """A measure's mean in percent, over the pairs with English of the trained languages."""
+    """Return a function for a measure's mean in percent over pairs of trained languages."""
 
     def value(rows: Rows, trained: set[str]) -> float:
         chosen = [
@@ -95,12 +94,12 @@ def of_trained(measure: str) -> Callable[[Rows, set[str]], float]:
 
 
 def of(measure: str, *names: str) -> Callable[[Rows, set[str]], float]:
-    """The mean of a measure in percent over rows that are named."""
+    """Return a function for a measure's mean in percent over the named rows."""
     return lambda rows, trained: 100 * float(np.mean([rows[name][measure] for name in names]))
 
 
 def xsim_of_14(rows: Rows, trained: set[str]) -> float:
-    """The mean error in percent of the languages of Tatoeba-14."""
+    """Compute the mean error in percent of the languages of Tatoeba-14."""
     codes = {full_code(code) for code in TATOEBA_GROUPS["muse"]}
     return 100 * float(
         np.mean(
@@ -177,7 +176,7 @@ GATES = (
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -208,7 +207,7 @@ def main() -> None:
 
 
 def measure(given: argparse.Namespace, languages: list[str], options: list[str]) -> None:
-    """Runs ``interlingua evaluate`` for each task; other options go on to it."""
+    """Run ``interlingua evaluate`` for each task, and pass other options on to it."""
     chosen = {
         "xsim": ["--languages", ",".join(languages)],
         "xsim_pp_generated": ["--languages", "mexma"],
@@ -236,7 +235,7 @@ def measure(given: argparse.Namespace, languages: list[str], options: list[str])
 
 
 def table(output: Path, models: list[str], trained: set[str]) -> str:
-    """The measures as rows, the models as columns."""
+    """Format the measures as rows and the models as columns."""
     lines = [f"| measure | {' | '.join(models)} | gate | stretch | {models[-1]} has |"]
     lines.append("|---|" + "---:|" * (len(models) + 2) + "---|")
     for gate in GATES:
@@ -252,7 +251,7 @@ def table(output: Path, models: list[str], trained: set[str]) -> str:
 
 
 def gate_value(folder: Path, gate: Gate, trained: set[str]) -> float | None:
-    """A model's value; None if it was not measured."""
+    """Return a model's value; None if it was not measured."""
     files = result_files(folder, gate.task)
     if not files:
         return None
@@ -262,9 +261,9 @@ def gate_value(folder: Path, gate: Gate, trained: set[str]) -> float | None:
 
 
 def result_files(folder: Path, task: str) -> list[Path]:
-    """A model's results of a task, the newest last.
+    """Return a model's result files of a task, the newest last.
 
-    The name of a user's own data stands behind the task's.
+    The name of a user's own data follows the task's.
     """
     name = RESULT_NAMES.get(task, task)
     found = [path for path in folder.glob("*/*.json") if path.stem.split("-")[0] == name]

@@ -35,7 +35,7 @@ ROWS = 1024
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def with_hard_passages(encoder: Any, given: argparse.Namespace) -> list[dict[str, Any]]:
-    """The questions of a file in DPR's form, language by language of their passages."""
+    """Return a file's questions in DPR's form, grouped by the languages of their passages."""
     items = json.loads(given.questions.read_text(encoding="utf-8"))
     by_language: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for item in items:
@@ -84,14 +84,14 @@ def with_hard_passages(encoder: Any, given: argparse.Namespace) -> list[dict[str
 
 
 def nearest_below(cosines: np.ndarray, own: int) -> list[int]:
-    """The nearest passages that are not nearer than a question's own: those may be answers too."""
+    """Return the nearest passages below a question's own. Nearer ones may be answers too."""
     below = np.where(cosines < cosines[own], cosines, -np.inf)
     count = min(PASSAGES, int(np.isfinite(below).sum()))
     return np.argsort(-below, kind="stable")[:count].tolist()  # type: ignore[no-any-return]
 
 
 def of_tydi(encoder: Any, folder: Path) -> list[dict[str, Any]]:
-    """TyDi's English training questions."""
+    """Return TyDi's English training questions."""
     passages = (folder / "en.train.passages.txt").read_text(encoding="utf-8").splitlines()
     lines = (folder / "en.train.questions.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines]
@@ -113,7 +113,7 @@ def of_tydi(encoder: Any, folder: Path) -> list[dict[str, Any]]:
 
 
 def nearest_wrong(ranked: np.ndarray, passages: list[str], own: int, answer: str) -> list[int]:
-    """The first passages that are not the question's own and do not hold its answer's words."""
+    """Return the first passages other than the question's own without its answer's words."""
     wrong = (int(place) for place in ranked if place != own and answer not in passages[int(place)])
     return [place for place, _ in zip(wrong, range(PASSAGES), strict=False)]
 

@@ -5,7 +5,7 @@ These are neighboring pairs of sentences, joined until they are as long as a par
     python experiments/mini/passages.py "$INTERLINGUA_DATA/train-mix/pairs" \
         --held-out prepared/mini/valid_text -o data/mini/passages
 
-The sets are of sentences, and a student that reads sentences alone loses the passages of all
+The sets are of sentences, and a student that reads only sentences loses the passages of all
 languages but English: its MRR on TyDi's English passages stayed, and in other languages it fell by
 up to a quarter. Each language's passages come half from sets of documents, where neighbors belong
 together, as far as there are such. Held-out pairs are left out.
@@ -23,12 +23,12 @@ SENTENCES = ("tatoeba_challenge", "indian_parallel", "small_parallel_enja")
 SHORTEST, LONGEST = 200, 700
 """Characters of a passage in English; each passage's length is drawn between them."""
 LEAST_WORDS = 4
-"""Of a sentence in English: headings and cells of tables are none."""
+"""Minimum words of an English sentence; headings and cells of tables have fewer."""
 Pair = tuple[str, str]
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -66,7 +66,7 @@ def main() -> None:
 def passages(
     rng: random.Random, folder: Path, language: str, sets: tuple[str, ...], held_out: set[str]
 ) -> Iterator[Pair]:
-    """Passages of some sets in a language and English."""
+    """Yield passages of some sets in a language and English."""
     for name in sets:
         for sides, path in (
             (1, folder / f"{language}-en.{name}.tsv"),
@@ -89,19 +89,19 @@ def passages(
 
 
 def joined(pairs: list[Pair], language: str) -> Pair:
-    """One passage of the sentences, in each language; Chinese and Japanese have no spaces."""
+    """Join the sentences to one passage per language, without spaces in Chinese and Japanese."""
     others, english = zip(*pairs, strict=True)
     return ("" if language in {"zh", "ja"} else " ").join(others), " ".join(english)
 
 
 def drawn(rng: random.Random, found: Iterator[Pair], count: int) -> list[Pair]:
-    """That many of the passages at random."""
+    """Draw a number of passages at random."""
     kept = list(found)
     return rng.sample(kept, min(count, len(kept)))
 
 
 def pairs_of(path: Path) -> Iterator[Pair]:
-    """The pairs of a file; lines without two sides are left out, as ``prepare`` leaves them out."""
+    """Yield the pairs of a file. Lines without two sides are skipped, as in ``prepare``."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             sides = line.rstrip("\n").split("\t")

@@ -4,7 +4,7 @@
 
 Of the benchmark's training split, the image captions (CC-BY-SA) and the headlines (European Media
 Monitor, to be named) stay; its videos, its news of other sources and its forum posts have other
-terms or none. The benchmark's files do not tell which pair is from where: the sets of SemEval that
+terms or none. The benchmark's files do not state the origin of a pair: the sets of SemEval that
 it was drawn from do. The scores and the translations are CC-BY-SA 4.0. Pairs with a sentence of a
 test or development set are dropped, in whichever language.
 
@@ -32,7 +32,7 @@ Pair = tuple[str, str]
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -72,7 +72,7 @@ def main() -> None:
 def scored(
     rows: dict[str, list[tuple[str, Pair]]], kept: Iterable[int], unseen: set[str]
 ) -> list[str]:
-    """Lines of score and two sentences, in a random order."""
+    """Format lines of score and two sentences, in a random order."""
     draw = random.Random(SEED)
     lines = []
     for row in kept:
@@ -89,7 +89,7 @@ def scored(
 
 
 def crossed(rows: dict[str, list[tuple[str, Pair]]]) -> list[str]:
-    """Lines of score, an English sentence, and the other one in each of the languages in turn."""
+    """Format lines of score, an English sentence, and the other one in alternating languages."""
     return [
         "\t".join((score, english, rows[OTHERS[row % len(OTHERS)]][row][1][1]))
         for row, (score, (english, _)) in enumerate(rows[PIVOT])
@@ -102,7 +102,7 @@ def translations(
     kept: Iterable[int],
     unseen: set[str],
 ) -> list[str]:
-    """Lines of a sentence and its English translation, each English one once."""
+    """Format lines of a sentence and its English translation, each English one once."""
     found: dict[str, str] = {}
     for row in kept:
         for other, english in zip(others[row][1], pivots[row][1], strict=True):
@@ -112,13 +112,13 @@ def translations(
 
 
 def read(path: Path) -> list[tuple[str, Pair]]:
-    """The score and the two sentences of each line."""
+    """Read the score and the two sentences of each line."""
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     return [(row[0], (row[1], row[2])) for row in rows]
 
 
 def files(folder: Path, *patterns: str) -> list[Path]:
-    """The files of a folder with names that fit.
+    """List the files of a folder with matching names.
 
     Raises:
         FileNotFoundError: a pattern fits none.
@@ -130,13 +130,13 @@ def files(folder: Path, *patterns: str) -> list[Path]:
 
 
 def plain(pair: Pair) -> Pair:
-    """Both sentences without case and punctuation."""
+    """Return both sentences without case and punctuation."""
     one, other = (re.sub(r"\W+", " ", text.lower()).strip() for text in pair)
     return one, other
 
 
 def write(path: Path, lines: Iterable[str]) -> None:
-    """One text a line."""
+    """Write one text per line."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 

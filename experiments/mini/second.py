@@ -5,7 +5,7 @@
     python experiments/mini/second.py $INTERLINGUA_DATA --toy --work /tmp/second
 
 A step with an output that is there is not done again. A step that was stopped resumes where it was
-(``train``) or begins anew (the others, which take minutes on a GPU). Everything is written below
+(``train``) or starts anew (the others, which take minutes on a GPU). Everything is written below
 ``--work``, by default the repository: data/, models/, prepared/, runs/ and package/, the files of
 interlingua-mini. Nothing there replaces the shipped model: measure first (gates.py), then copy.
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 TOMLS = ("prepare_second.toml", "second.toml")
 TOY_LINES = 120
-"""Of each file of the data."""
+"""Lines of each file of the data."""
 TOY_SETS = (
     *("scored_pairs", "train-mix/pairs", "parallel_docs"),
     *("qa_wikipedia", "qa_squad_fi_en", "stories"),
@@ -38,7 +38,7 @@ WHOLE_SETS = (
     *("stsb", "sts12_16", "sts17", "tatoeba_laser", "flores200_devtest"),
     *("bucc2018_zh_en", "xquad", "xquad_r", "tydiqa_goldp"),
 )
-"""That are read whole, to keep their sentences out of training."""
+"""Sets that are read completely, to keep their sentences out of training."""
 TOY_RUN = (
     "run.max_steps=3",
     "run.global_batch_size=8",
@@ -52,22 +52,22 @@ TOY_RUN = (
     "method.terms.translations.bank_size=64",
 )
 TOKENS_PER_STEP = 25_000
-"""That the student reads in a step, and a third of those that the teacher reads: 128 sentences of
-20 tokens, 48 questions and 96 passages of up to 160 tokens, 64 scored sentences."""
+"""Tokens that the student reads in a step, and a third of the teacher's: 128 sentences of 20
+tokens, 48 questions and 96 passages of up to 160 tokens, 64 scored sentences."""
 TOKENS_PER_SECOND = {"two CPU cores": 1_400, "one H100 or H200": 145_000}
-"""Of training: 260 steps of 6,300 tokens took 19 minutes of two cores of a Zen 5, and 4,000 steps
-of 512 pairs 283 s of an H200. Reading alone is three times as fast."""
+"""Tokens per second of training: 260 steps of 6,300 tokens took 19 minutes on two cores of a Zen 5,
+and 4,000 steps of 512 pairs 283 s on an H200. Only reading is three times as fast."""
 
 
 class Cost(NamedTuple):
-    """Of a step."""
+    """Cost of a step."""
 
     tokens: int = 0
-    """That are trained on; a third of those that are only read."""
+    """Trained tokens; tokens that are only read count a third."""
     minutes: float = 0.0
     """Besides those, on two cores."""
     megabytes: int = 0
-    """Of disk."""
+    """Megabytes of disk."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Step:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -51,7 +51,7 @@ class DataSet:
     """One narrow domain, to be weighed down."""
     machine_translated: bool = False
     withheld: str = ""
-    """Why a part of it may not be in a shipped model."""
+    """Reason for which a part of it may not be in a shipped model."""
 
 
 SETS = (
@@ -96,7 +96,7 @@ Item = dict[str, Any]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Reads the command line; a user's error is one line."""
+    """Read the command line. Report a user's error in one line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def write_all(given: argparse.Namespace) -> None:
-    """Write the three files; ``sources.json`` comes last, so that it stands for all.
+    """Write the three files; ``sources.json`` is last, so that it implies the others.
 
     Raises:
         DataError: none of the sets is there.
@@ -155,7 +155,7 @@ def write_all(given: argparse.Namespace) -> None:
 
 
 def questions_of(folder: Path, chosen: DataSet, *, most: int, withheld: bool) -> list[Item]:
-    """Return the questions of a set, at most so many of each language."""
+    """Return the questions of a set, up to a number per language."""
     passages = {path: read_passages(path) for path in sorted(folder.glob("*.tsv"))}
     by_language = {
         path.name.split(".")[0]: rows
@@ -183,7 +183,7 @@ def questions_of(folder: Path, chosen: DataSet, *, most: int, withheld: bool) ->
 
 
 def read_passages(path: Path) -> dict[str, tuple[str, str, str]]:
-    """Id -> title, heading and passage; a file of questions has none."""
+    """Read passages: id -> title, heading and passage. A file of questions has no headings."""
     if path.name.endswith(".questions.tsv"):
         return {}
     rows = {}

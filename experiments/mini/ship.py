@@ -3,7 +3,7 @@
     python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long \
         -o $PACKAGE/model
 
-A stage that begins with the shipped model adds to its card: ``--before $PACKAGE/model``. When the
+A stage that starts with the shipped model adds to its card: ``--before $PACKAGE/model``. When the
 model was measured, card_numbers.py puts the numbers there.
 
 ``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits,
@@ -44,7 +44,7 @@ NAME = "interlingua-mini"
 LICENSE = "MIT"
 TABLE = "embeddings.word_embeddings.weight"
 LEAST_MEAN, LEAST_LOWEST = 0.999, 0.99
-"""Of the cosines of the shipped model's vectors with the trained one's, over held-out sentences."""
+"""Limits of the cosines of the shipped and the trained model's vectors of held-out sentences."""
 USE = """## Use
 
 ```python
@@ -84,7 +84,7 @@ How good it is on every measure, next to other models and with the commands, is 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reads the command line; a user's error is one line."""
+    """Read the command line. Report a user's error in one line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -113,14 +113,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def ship(
     model: Path, output: Path, corpus: Path, *, runs: Iterable[Path], before: Path | None = None
 ) -> None:
-    """Writes the package's model.
+    """Write the package's model.
 
     Args:
         model: a trained one.
         output: the folder to replace.
         corpus: the prepared corpus.
         runs: folders of the training runs, in their order.
-        before: the shipped model that they began with; its card has the runs before them.
+        before: the shipped model that they started with; its card has the runs before them.
 
     Raises:
         InterlinguaError: a file is missing, the vectors do not stay, or the files are too large.
@@ -149,7 +149,7 @@ def ship(
 
 
 def write_packed(trained: Path, packed: Path) -> None:
-    """Writes a trained model's directory with packed weights."""
+    """Write a trained model's directory with packed weights."""
     shutil.copytree(trained, packed)
     (packed / WEIGHTS).unlink()  # the small ones of folders behind pooling stay as they are
     save_file(pack(load_file(trained / WEIGHTS), four_bits=TABLE), packed / PACKED_WEIGHTS)
@@ -157,7 +157,7 @@ def write_packed(trained: Path, packed: Path) -> None:
 
 
 def without_blanks(vocabulary: Vocabulary) -> Vocabulary:
-    """The same vocabulary in fewer bytes: scores with as many digits as their 32 bits need."""
+    """Shorten the scores of a vocabulary to the digits that their 32 bits need."""
     definition = vocabulary.definition
     if definition["model"]["type"] == "Unigram":
         pieces = definition["model"]["vocab"]
@@ -173,7 +173,7 @@ def without_blanks(vocabulary: Vocabulary) -> Vocabulary:
 
 
 def check_rounding(model: Path, stock: Path, corpus: Path) -> str:
-    """The lowest and the mean cosine between the trained and the shipped model.
+    """Return the lowest and the mean cosine between the trained and the shipped model.
 
     Raises:
         InterlinguaError: the vectors have moved too far.
@@ -194,7 +194,7 @@ def check_rounding(model: Path, stock: Path, corpus: Path) -> str:
 
 
 def same_elsewhere(stock: Path) -> list[str]:
-    """Compares the vectors of sentence-transformers with ours.
+    """Compare the vectors of sentence-transformers and interlingua.
 
     Raises:
         CheckpointError: they are others.
@@ -205,7 +205,7 @@ def same_elsewhere(stock: Path) -> list[str]:
 
 
 def digest(folder: Path) -> str:
-    """SHA-256 of all files, by name."""
+    """Compute the SHA-256 of all files, by name."""
     whole = hashlib.sha256()
     for path in sorted(
         path for path in folder.rglob("*") if path.is_file() and path.name != DIGEST
@@ -215,7 +215,7 @@ def digest(folder: Path) -> str:
 
 
 def check_size(folder: Path) -> int:
-    """Bytes of all files.
+    """Return the size of all files in bytes.
 
     Raises:
         InterlinguaError: more than the package may have.
@@ -235,7 +235,7 @@ def check_size(folder: Path) -> int:
 
 
 class Cost(NamedTuple):
-    """What a training run took, as the card shows it."""
+    """Cost of a training run, as shown in the card."""
 
     run: str
     method: str
@@ -246,7 +246,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(run: Path) -> Cost:
-    """What a run took.
+    """Return the cost of a run.
 
     Raises:
         InterlinguaError: it is no run that has ended.
@@ -262,7 +262,7 @@ def cost_of(run: Path) -> Cost:
 
 
 def costs_in_card(path: Path) -> list[Cost]:
-    """The runs of a card that this file wrote.
+    """Read the runs of a card that this script wrote.
 
     Raises:
         InterlinguaError: it has none.
@@ -275,7 +275,7 @@ def costs_in_card(path: Path) -> list[Cost]:
 
 
 def card(stock: Path, packed: Path, manifest: Manifest, costs: Sequence[Cost]) -> str:
-    """README.md of the model."""
+    """Format the model's README.md."""
     provenance = Provenance(
         name=NAME,
         license=LICENSE,
@@ -304,7 +304,7 @@ def card(stock: Path, packed: Path, manifest: Manifest, costs: Sequence[Cost]) -
 
 
 def cost_section(costs: Sequence[Cost]) -> str:
-    """What training took, a row for each run."""
+    """Format the cost of training as a table with a row per run."""
     rows = ["| run | method | steps | pairs | hours | CPU hours |", "|---|---|---:|---:|---:|---:|"]
     rows += [f"| {' | '.join(cost)} |" for cost in costs]
     return "\n".join([COST, "", *rows])

@@ -23,7 +23,7 @@ from interlingua.encoder.encoder import Encoder
 
 
 def main() -> None:
-    """Reads the command line and prints a line for each model."""
+    """Read the command line and print a line for each model."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def first_lines(paths: list[Path], count: int) -> list[str]:
-    """The first lines of each file."""
+    """Read the first lines of each file."""
     texts: list[str] = []
     for path in paths:
         texts += path.read_text(encoding="utf-8").splitlines()[:count]
@@ -67,7 +67,7 @@ def first_lines(paths: list[Path], count: int) -> list[str]:
 
 
 def processor_seconds(encoder: Encoder, texts: list[str], prompt: str, dtype: Dtype) -> float:
-    """Processor time of one pass over the texts."""
+    """Measure the processor time of one pass over the texts."""
     start = time.process_time()
     encoder.encode(texts, prompt=prompt, dtype=dtype)
     return time.process_time() - start

@@ -5,7 +5,7 @@
 The teacher is DEBIASED, turned so that its first dimensions hold the most: what a student with
 ``matryoshka`` is to learn. The axes are the principal ones of the texts' vectors; a turn changes no
 cosine. The student is BACKBONE, the trimmed one, with the teacher's layers behind its pooling: it
-begins where the teacher stands.
+starts with the teacher's vectors.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Gives the model that mini began as mini's axes and vocabulary, so that both can be averaged.
+"""Gives the model that mini started as mini's axes and vocabulary, so that both can be averaged.
 
     python experiments/mini/turn.py models/mini-debiased models/mini-stock english.txt \
         -o models/mini-turned
@@ -22,7 +22,7 @@ from interlingua.encoder.encoder import Encoder
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def nearest_rotation(vectors: np.ndarray, targets: np.ndarray) -> torch.Tensor:
-    """The rotation R for which R v is nearest to the targets (orthogonal Procrustes)."""
+    """Compute the rotation R that minimizes |R v - targets| (orthogonal Procrustes)."""
     left, _, right = np.linalg.svd(targets.T @ vectors)
     return torch.from_numpy(left @ right).float()
 

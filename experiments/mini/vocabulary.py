@@ -33,7 +33,7 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 
 TABLE = "word_embeddings.weight"
 WHOLE_SCRIPTS = {"GEORGIAN", "ARMENIAN", "MALAYALAM"}
-"""Of languages with few pairs or none, which nothing else is written in."""
+"""Scripts of languages with few pairs or none, and of no other language."""
 WHOLE_LETTERS = set("әғқңөұүһ")
 """Kazakh's, of which there are 400 pairs."""
 OTHER_SCRIPTS = {
@@ -48,13 +48,13 @@ OTHER_SCRIPTS = {
     "LAO",
     "BOPOMOFO",
 }
-"""Of languages that the model is not made for."""
+"""Scripts of languages for which the model is not made."""
 IN_ARCHIVE, IN_BACKBONE = 5, 3_000_000
-"""How much each count weighs."""
+"""Weights of the counts."""
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def lines_of(folder: Path, languages: set[str]) -> dict[str, list[str]]:
-    """Language -> its lines of the archive."""
+    """Read the lines of the archive by language."""
     files = {full_code(path.stem): path for path in sorted(folder.glob("*.txt"))}
     return {
         language: path.read_text(encoding="utf-8").splitlines()
@@ -97,7 +97,7 @@ def lines_of(folder: Path, languages: set[str]) -> dict[str, list[str]]:
 
 
 def corpus_counts(corpus: Path, vocabulary: Vocabulary) -> np.ndarray:
-    """How often each id of a vocabulary occurs in a corpus prepared with some of its pieces."""
+    """Count the occurrences of each id in a corpus that was prepared with some of the pieces."""
     ids = {piece: index for index, piece in enumerate(pieces_of(vocabulary))}
     own = [ids[piece] for piece in pieces_of(Vocabulary.load(corpus / "vocabulary"))]
     tokens = np.memmap(corpus / "train" / "tokens.bin", dtype="<u4", mode="r")
@@ -107,7 +107,7 @@ def corpus_counts(corpus: Path, vocabulary: Vocabulary) -> np.ndarray:
 
 
 def chosen(full: Vocabulary, trimmed: Vocabulary, counts: np.ndarray, size: int) -> set[int]:
-    """The ids of the full vocabulary to keep.
+    """Choose the ids of the full vocabulary to keep.
 
     Special tokens are among them, and all characters that the trimmed one has.
     """
@@ -135,12 +135,12 @@ def chosen(full: Vocabulary, trimmed: Vocabulary, counts: np.ndarray, size: int)
 
 
 def pieces_of(vocabulary: Vocabulary) -> list[str]:
-    """The pieces of a Unigram vocabulary, in the order of their ids."""
+    """Return the pieces of a Unigram vocabulary, in the order of their ids."""
     return [piece for piece, _ in vocabulary.definition["model"]["vocab"]]
 
 
 def respelled(model: Encoder, backbone: Encoder, kept: set[int]) -> Encoder:
-    """The model with the pieces of these ids, and with their vectors from the backbone."""
+    """Return the model with the pieces of these ids and their vectors from the backbone."""
     trimmed = backbone.trim(kept)
     trimmed.backbone.load_state_dict(
         model.backbone.state_dict() | {TABLE: trimmed.backbone.state_dict()[TABLE]}

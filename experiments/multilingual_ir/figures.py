@@ -65,7 +65,7 @@ def points(found: dict[int, list[float]]) -> list[Point]:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("results", nargs="+", type=Path, help="result files, or folders of them")
     parser.add_argument("-o", "--output", type=Path, default=Path("figure.svg"))

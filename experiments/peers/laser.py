@@ -25,6 +25,6 @@ def model() -> Any:
 
 
 def embed(texts: list[str], language: str | None = None) -> Any:
-    """Return a vector of width 1,024 for each text; English if no language is given."""
+    """Return a vector of width 1,024 for each text; English by default."""
     spoken = resolve_language(language or "eng_Latn")
     return model().embed_sentences(texts, lang=spoken.iso1 or spoken.iso3)

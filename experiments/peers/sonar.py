@@ -4,7 +4,7 @@
     interlingua evaluate experiments.peers.sonar:embed --backend function --suite xsim,xsim_pp
 
 The package needs a fairseq2 that was built for the installed torch. The weights are downloaded with
-the first text. A text begins with a token of its language, which is English if none is given. Only
+the first text. A text starts with a token of its language, which is English by default. Only
 sentence vectors are read so, not the hidden states of Table 9.
 """
 

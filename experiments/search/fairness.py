@@ -1,4 +1,4 @@
-"""What a language map and balanced rankings change in an index of many languages.
+"""Effects of a language map and balanced rankings in an index of many languages.
 
 The index is XQuAD-R, all languages in one pool.
 
@@ -58,7 +58,7 @@ class Question(NamedTuple):
 
 
 def right_passages(sets: Mapping[str, RetrievalSet], name: str) -> dict[str, set[str]]:
-    """Ids of a question's right passages by language; it has the same name in all of them."""
+    """Return the ids of a question's right passages by language. All share the question's name."""
     return {
         code: {f"{code} {passage}" for passage in found.qrels.get(name, ())}
         for code, found in sets.items()
@@ -85,7 +85,7 @@ class VectorTable:
             self._blocks[passage.language] = slice(first, row + 1)
 
     def languages(self) -> dict[str, int]:
-        """See ``PassageIndex.languages``."""
+        """Count the passages by language."""
         return {code: block.stop - block.start for code, block in self._blocks.items()}
 
     def nearest(
@@ -97,7 +97,7 @@ class VectorTable:
         where: str | None = None,
         exact: bool = True,
     ) -> list[Hit]:
-        """See ``PassageIndex.nearest``; ``where`` and ``exact`` change nothing."""
+        """Find the nearest passages. ``where`` and ``exact`` have no effect."""
         if vector is not self._question:  # a question is searched in many ways, one after another
             self._question = vector
             self._cosines = self._vectors @ vector
@@ -113,26 +113,26 @@ class VectorTable:
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:
-        """See ``PassageIndex.vectors``."""
+        """Return the vectors of passages by id."""
         return self._vectors[[self._rows[name] for name in ids]]
 
     def on_disk(self, folder: Path, settings: IndexSettings) -> PassageIndex:
-        """An index of the same passages and vectors."""
+        """Build an index of the same passages and vectors on disk."""
         index = PassageIndex.create(folder, settings)
         index.add(self.passages, lambda block: self.vectors([passage.id for passage in block]))
         return index
 
 
 def searcher_of(index: VectorTable | PassageIndex) -> Searcher:
-    """The product's search in an index.
+    """Build the product's search in an index.
 
-    Questions are given as vectors, so that it needs no model.
+    Questions are passed as vectors, so that it needs no model.
     """
     return Searcher(cast(PassageIndex, index), cast(Any, None))
 
 
 def rankings_of(searcher: Searcher, vector: Float32[ndarray, " d"]) -> dict[str, list[Hit]]:
-    """The rankings to compare, by what is added to the measure's name."""
+    """Return the rankings to compare, by the suffix of the measure's name."""
     given: Any = {"top": MRR_DEPTH, "exact": True}
     balanced: Any = {**given, "per_language": PER_LANGUAGE}
     return {
@@ -145,7 +145,7 @@ def rankings_of(searcher: Searcher, vector: Float32[ndarray, " d"]) -> dict[str,
 
 
 def require_equal(table: VectorTable, index: PassageIndex, vectors: Sequence[ndarray]) -> None:
-    """Ends the run if the index on disk finds other passages.
+    """End the run if the index on disk finds other passages.
 
     Equal but for two of nearly the same cosine.
     """
@@ -162,7 +162,7 @@ def require_equal(table: VectorTable, index: PassageIndex, vectors: Sequence[nda
 
 
 def reciprocal_rank(hits: Sequence[Hit], right: set[str]) -> float:
-    """1 / rank of the first right passage; 0 if there is none."""
+    """Return 1 / rank of the first right passage, or 0 if there is none."""
     return next((1 / rank for rank, hit in enumerate(hits, start=1) if hit.id in right), 0.0)
 
 
@@ -174,7 +174,7 @@ def recall(hits: Sequence[Hit], right: set[str]) -> float:
 def scores_of(
     table: VectorTable, vectors: Float32[ndarray, "n d"], questions: Sequence[Question]
 ) -> dict[str, float]:
-    """The mean of every measure over the questions, in percent."""
+    """Compute the mean of every measure over the questions, in percent."""
     scores: dict[str, list[float]] = defaultdict(list)
     searcher = searcher_of(table)
     for vector, question in zip(vectors, questions, strict=True):
@@ -195,7 +195,7 @@ def scores_of(
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

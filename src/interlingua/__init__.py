@@ -78,7 +78,11 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(importlib.import_module(_HOMES.get(name, f"interlingua.verbs.{name}")), name)
+        from interlingua.runtime.collection import no_collection
+
+        with no_collection():
+            module = importlib.import_module(_HOMES.get(name, f"interlingua.verbs.{name}"))
+        return getattr(module, name)
     raise AttributeError(f"module 'interlingua' has no attribute {name!r}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.cli.main import main
+from interlingua.cli.process import run
 
 if __name__ == "__main__":
-    main()
+    run()

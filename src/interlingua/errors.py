@@ -118,8 +118,7 @@ class MissingExtraError(InterlinguaError, ImportError):
         self.package = package
         self.extra = extra
         super().__init__(
-            f"{package} is needed for this and is not installed; run: pip install"
-            f" 'interlingua[{extra}]'"
+            f"the package {package} is not installed; run: pip install 'interlingua[{extra}]'"
         )
 
 
@@ -168,7 +167,7 @@ def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str,
         return f"; did you mean {near[0]!r}?"
     if not known:
         return ""
-    return f"; known: {', '.join(sorted(known))}"
+    return f"; use one of: {', '.join(sorted(known))}"
 
 
 class TaskError(InterlinguaError):

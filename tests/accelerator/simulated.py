@@ -55,7 +55,7 @@ INDEXING = (
 
 
 class MismatchError(RuntimeError):
-    """An operation was given tensors of both devices."""
+    """Error: an operation received tensors of both devices."""
 
 
 class DeviceTensor(Tensor):
@@ -89,7 +89,7 @@ class DeviceTensor(Tensor):
     is_cpu = property(lambda self: False)
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        """As ``Tensor.to``; C++ would find that it is on the CPU already."""
+        """Convert like ``Tensor.to``. C++ would find the tensor on the CPU already."""
         if args and isinstance(args[0], Tensor):
             args = (args[0].device, args[0].dtype, *args[1:])
         device, dtype, non_blocking, _ = torch._C._nn._parse_to(*args, **kwargs)
@@ -101,16 +101,16 @@ class DeviceTensor(Tensor):
         return moved if dtype is None else moved.type(dtype)
 
     def cpu(self) -> Tensor:
-        """See ``to``."""
+        """Return a copy on the CPU."""
         return self.to("cpu")
 
     def tolist(self) -> Any:
-        """As ``Tensor.tolist``, which reads the memory."""
+        """Convert like ``Tensor.tolist``, which reads the memory."""
         Device.now.note("tolist")
         return self.held.tolist()
 
     def new_tensor(self, data: Any, **kwargs: Any) -> Tensor:
-        """As ``Tensor.new_tensor``: a copy from the host."""
+        """Copy from the host like ``Tensor.new_tensor``."""
         Device.now.note("tensor")
         return DeviceTensor(self.held.new_tensor(data, **kwargs))
 
@@ -135,17 +135,17 @@ class _ToHost(torch.autograd.Function):
 
 
 def on_device(tensor: Tensor) -> DeviceTensor:
-    """A tensor of the CPU as one of the device, without a record."""
+    """Return a tensor of the CPU as one of the device, without a record."""
     return tensor if isinstance(tensor, DeviceTensor) else DeviceTensor(tensor)
 
 
 def host(value: Any) -> Any:
-    """A nest of tensors with those of the device as the CPU's, without a record."""
+    """Return a nest of tensors with those of the device on the CPU, without a record."""
     return tree_map(lambda x: x.held if isinstance(x, DeviceTensor) else x, value)
 
 
 def moved(module: nn.Module) -> nn.Module:
-    """The module with its weights and buffers on the device.
+    """Return the module with its weights and buffers on the device.
 
     Weights that are shared stay shared.
     """
@@ -172,7 +172,7 @@ def moved(module: nn.Module) -> nn.Module:
 
 
 class Device(TorchDispatchMode):
-    """Runs operations for the device, and writes down where the host waits for it.
+    """Dispatch mode that runs operations for the device, and records where the host waits.
 
     Attributes:
         waits: how often the host waited, by kind and line of this project's code.
@@ -181,7 +181,7 @@ class Device(TorchDispatchMode):
         differentiates_on_host: whether backward passes are of the CPU's tensors; false unless a
             test says so.
         events: what was done with each event, in order. A wait for one is none of ``waits``, as
-            the host goes on at once if there is work enough before it.
+            the host continues at once if enough work is queued before it.
         pins: how often the main thread brought one there, by file of this project's code.
     """
 
@@ -197,17 +197,17 @@ class Device(TorchDispatchMode):
         self.pins: Counter[str] = Counter()
 
     def note(self, kind: str) -> None:
-        """Writes down a wait; the trial of a kernel, once in a process, is none of a step's."""
+        """Record a wait. A kernel's trial, once per process, does not count for a step."""
         if not (place := where()).startswith("encoder/modeling/efficient_attention.py"):
             self.waits[kind, place] += 1
 
     def is_pinned(self, tensor: Tensor) -> bool:
-        """Whether its memory is page-locked; that of a part of a pinned tensor is."""
+        """Return whether the memory is page-locked. A part of a pinned tensor is pinned too."""
         memory = tensor.untyped_storage().data_ptr()
         return any(one.untyped_storage().data_ptr() == memory for one in self.pinned)
 
     def pin(self, tensor: Tensor) -> Tensor:
-        """A copy in page-locked memory, or the tensor itself if it is there."""
+        """Return a copy in page-locked memory, or the tensor itself if it is pinned."""
         if self.is_pinned(tensor):
             return tensor
         copied = tensor.clone()
@@ -221,7 +221,7 @@ class Device(TorchDispatchMode):
 
     @contextlib.contextmanager
     def recorded(self) -> Iterator[Counter[tuple[str, str]]]:
-        """In this block operations go to the device; gives the waits of the block."""
+        """Run operations of this block on the device, and yield the waits of the block."""
         self.waits.clear()
         self.launches.clear()
         self.events.clear()
@@ -235,7 +235,7 @@ class Device(TorchDispatchMode):
         return self.run(operation, args, kwargs or {})
 
     def run(self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """One operation below autograd."""
+        """Run one operation below autograd."""
         name = operation._schema.name
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         ours = [tensor for tensor in tensors if isinstance(tensor, DeviceTensor)]
@@ -305,8 +305,7 @@ class Device(TorchDispatchMode):
                 self.note("boolean index")
 
     def _wrapped(self, operation: Any, args: Any, kwargs: Any, result: Any) -> Any:
-        """The result on the device; what an operation changed in place is the tensor that it was
-        given."""
+        """Wrap the result as a tensor of the device. In-place operations return the same tensor."""
         schema = operation._schema
         given = (
             dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | kwargs
@@ -331,16 +330,16 @@ class Event:
     """A mark in the device's work, which is always done already."""
 
     def record(self) -> None:
-        """See ``torch.cuda.Event``."""
+        """Record the event, like ``torch.cuda.Event``."""
         Device.now.events.append((self, "recorded"))
 
     def synchronize(self) -> None:
-        """See ``torch.cuda.Event``."""
+        """Wait for the event, like ``torch.cuda.Event``."""
         Device.now.events.append((self, "awaited"))
 
 
 def where(skipped: str = "") -> str:
-    """The innermost line of this project that is being executed: file, and what is on the line.
+    """Return the innermost line of this project that is being executed: file and source line.
 
     Args:
         skipped: a file to look further out from.
@@ -391,7 +390,7 @@ class _PackedAttention:
         self.draw = torch.Generator().manual_seed(seed)
 
     def weights(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-        """Of a sentence: the softmax, and what dropout multiplies it by."""
+        """Return the softmax of a sentence, and the factors of dropout."""
         scores = queries @ keys.transpose(1, 2) * self.scale
         place = torch.arange(scores.shape[1])
         if self.window >= 0:
@@ -400,7 +399,7 @@ class _PackedAttention:
         return scores.softmax(-1), kept / (1 - self.rate)
 
     def forward(self) -> Tensor:
-        """What attention brings together, (tokens, heads, head width)."""
+        """Return the output of attention, (tokens, heads, head width)."""
         outputs = []
         for first, last in self.spans:
             queries, keys, values = (x[:, first:last] for x in self.inputs)
@@ -409,7 +408,7 @@ class _PackedAttention:
         return torch.cat(outputs, dim=1).transpose(0, 1)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, ...]:
-        """Gradients of queries, keys and values."""
+        """Return the gradients of queries, keys and values."""
         found: tuple[list[Tensor], ...] = ([], [], [])
         for first, last in self.spans:
             queries, keys, values, upstream = (
@@ -473,7 +472,7 @@ def _flash_backward(
 
 
 def _efficient_forward(*args: Any) -> tuple[Any, ...]:
-    """torch's memory-efficient attention, with what its sources demand of packed sentences.
+    """Run torch's memory-efficient attention with its requirements for packed sentences.
 
     Its dropout is wrong there, so that nothing may ask for it.
     """
@@ -508,12 +507,12 @@ ATTENTION = {
     "aten::_efficient_attention_forward": _efficient_forward,
     "aten::_efficient_attention_backward": _efficient_backward,
 }
-"""What the CPU has no kernel for."""
+"""Operations without a kernel on the CPU."""
 
 
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Device:
-    """A machine with the simulated device, as far as torch's Python functions tell."""
+    """A machine with the simulated device, according to torch's Python functions."""
     device = Device()
     Device.now = device
     efficient_attention.passes_trial.cache_clear()
@@ -567,7 +566,7 @@ def _tensor_to(to: Any) -> Any:
 
 
 def _grouped(group: Any) -> Any:
-    """torch's grouping of tensors by device, which C++ does, with the device that Python sees."""
+    """Group tensors by the device that Python sees. torch's own function is in C++."""
 
     def grouped(tensors: Any, *rest: Any) -> Any:
         return {
@@ -579,7 +578,7 @@ def _grouped(group: Any) -> Any:
 
 
 def _autocast(autocast: Any) -> Any:
-    """Autocast of the device is that of the CPU, as which C++ sees its tensors."""
+    """Wrap autocast of the device as that of the CPU, as which C++ sees its tensors."""
 
     @contextlib.contextmanager
     def both(device_type: str, *args: Any, **kwargs: Any) -> Iterator[None]:

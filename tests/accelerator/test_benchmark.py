@@ -1,4 +1,4 @@
-"""What ``benchmarks/accelerator.py`` checks on a GPU, on the simulated one."""
+"""The checks of ``benchmarks/accelerator.py`` on a simulated GPU."""
 
 from __future__ import annotations
 

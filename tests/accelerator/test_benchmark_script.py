@@ -69,7 +69,7 @@ def test_a_part_is_stopped_when_its_share_of_the_time_is_over(capsys, monkeypatc
     ended = []
 
     def endless(report):
-        # As the part `methods` goes on behind a method that fails.
+        # The part `methods` continues after a method that fails.
         for _ in range(1000):
             with contextlib.suppress(Exception):
                 time.sleep(60)

@@ -39,7 +39,7 @@ def compiling():
 
 
 def graphs():
-    """That were compiled so far."""
+    """Return the graphs that were compiled so far."""
     return torch._dynamo.utils.counters["stats"]["unique_graphs"]
 
 
@@ -52,7 +52,7 @@ def layer_of(shape, dtype=torch.float64):
 
 
 def through(steps, layer, lengths, dtype=torch.float64):
-    """The states after a layer, and the gradients of its weights."""
+    """Return the states after a layer, and the gradients of its weights."""
     layout = Layout.of(torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32))
     x = torch.randn(sum(lengths), 32, dtype=dtype, generator=torch.Generator().manual_seed(1))
     layer.zero_grad()
@@ -93,7 +93,7 @@ def test_states_between_layers_are_in_the_type_of_the_products():
 
 
 def test_a_compiled_layer(compiling):
-    """For sentences of other numbers and lengths, too, without another compilation."""
+    """Check other numbers and lengths of sentences too, without another compilation."""
     torch._dynamo.reset()
     layer = layer_of({}, torch.float32)
     compiled = [graphs()]

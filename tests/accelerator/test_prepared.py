@@ -1,4 +1,4 @@
-"""What a run makes ahead of its steps: a step draws nothing, and what it is given is pinned."""
+"""Preparation ahead of a run's steps: a step draws nothing, and its inputs are pinned."""
 
 import threading
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ from tests.methods.harness import tiny_batch, tiny_objective
 from tests.methods.test_anchor import bank_of
 
 DRAWING = {"combination", "dap both", "ems generative", "infoxlm", "mexma", "retromae", "tlm"}
-"""Of the methods and variants, some that hide tokens or throw coins."""
+"""Methods and variants that hide tokens or draw random choices."""
 
 
 class TwoMicroBatches(MicroBatches):
-    """Those of a tiny method, for the simulated device."""
+    """The micro-batches of a tiny method, for the simulated device."""
 
     def __init__(self, method: str, options: dict[str, Any]) -> None:
         self._engine: Any = StandIn(CUDA)
@@ -36,7 +36,7 @@ class TwoMicroBatches(MicroBatches):
 
 
 def tensors(nest: Any) -> Iterator[Tensor]:
-    """All tensors of a batch, in order."""
+    """Yield all tensors of a batch, in order."""
     if isinstance(nest, Tensor):
         yield nest
     elif isinstance(nest, dict):

@@ -32,7 +32,7 @@ from tests.tiny import tiny_encoder
 
 @pytest.fixture
 def devices(cuda: Device, monkeypatch):
-    """The kinds of devices of all searches that were done."""
+    """The kinds of devices of all searches."""
     found = []
     original = exact.make_scanner
 
@@ -46,7 +46,7 @@ def devices(cuda: Device, monkeypatch):
 
 
 def outcome(result):
-    """What a task measured, without times."""
+    """Return the measurements of a task, without times."""
     scores = [(subset.name, dict(subset.scores)) for subset in result.subsets]
     return scores, {name: items.values.tolist() for name, items in result.items.items()}
 
@@ -66,7 +66,7 @@ def paracrawl(folder):
 
 
 def numbers(task, data):
-    """A task of sentences in pairs, of which some have other numbers."""
+    """Return a task of sentence pairs, of which some have different numbers."""
 
     def run(folder):
         pairs = [(f"Zahl {n ^ (n % 5 == 0)}", f"number {n}") for n in range(20)]
@@ -173,7 +173,7 @@ def test_a_device_that_is_given_has_the_large_searches(devices, monkeypatch):
 
 
 def test_who_runs_a_task_says_where_it_searches(devices, monkeypatch):
-    """As ``evaluate --device cpu`` does."""
+    """Search on the device of ``evaluate --device cpu``."""
     x, y = crowded(3, 20, 30, 8)
     monkeypatch.setattr(exact, "LARGE", 1)
     with searching_on("cpu"):

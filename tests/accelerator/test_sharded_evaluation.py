@@ -27,7 +27,7 @@ class Evaluating(StandIn):
 
 
 def evaluated(name: str, engine: Evaluating) -> dict[str, float]:
-    """All that an evaluation measures, by name."""
+    """Return all measurements of an evaluation, by name."""
     objective = tiny_objective(name)
     batch = tiny_batch(name)
     metrics = measure_validation(objective, [batch, batch], engine, evaluate=None, step=0).metrics

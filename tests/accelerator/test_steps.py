@@ -100,7 +100,7 @@ class StandIn:
 
 
 def step(objective: Any, engine: Any, *batches: Any) -> dict[str, torch.Tensor]:
-    """Gradients of micro-batches."""
+    """Return the gradients of micro-batches."""
 
     def model(batch: Any, **part: Any) -> Any:
         with engine.autocast():
@@ -112,7 +112,7 @@ def step(objective: Any, engine: Any, *batches: Any) -> dict[str, torch.Tensor]:
 def waits_of_a_step(
     cuda: Device, objective: Any, precision: str, micro_batches: Callable[[int], list[Any]]
 ) -> Counter[tuple[str, str]]:
-    """How often and where the second of two of the loop's steps waits, which is like all others.
+    """Count the waits of the second of two steps by place. All later steps are like it.
 
     The first makes the optimizer's state.
     """

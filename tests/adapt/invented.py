@@ -17,7 +17,7 @@ ENGLISH = ["▁the", "▁", *(f"▁{word}" for word in WORDS), *string.ascii_low
 
 
 def sentences(count, *, seed=0):
-    """Distinct English sentences and their translations, each word turned round with an ending."""
+    """Return distinct English sentences and translations of reversed words with an ending."""
     draw = random.Random(seed)
     nouns, verbs = NOUNS.split(), VERBS.split()
     found = {}
@@ -34,7 +34,7 @@ def write_lines(path, lines):
 
 
 def small_model(folder):
-    """A tiny encoder that cuts the invented language into letters."""
+    """Save a tiny encoder that splits the invented language into letters."""
     torch.manual_seed(0)
     vocabulary = unigram(ENGLISH)
     shape = {
@@ -51,7 +51,7 @@ def small_model(folder):
 
 
 def workplace(folder):
-    """A model, pairs, sentences to replay, a check folder and scored pairs."""
+    """Write a model, pairs, sentences to replay, a check folder and scored pairs."""
     small_model(folder / "model")
     write_lines(
         folder / "pairs.eu-en.tsv", [f"{other}\t{english}" for other, english in sentences(160)]

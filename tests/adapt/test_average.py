@@ -37,7 +37,7 @@ def weights_of(folder):
 
 @pytest.fixture
 def models(tmp_path, word_vocabulary):
-    """Two models of one shape, of other weights."""
+    """Two models of equal shape and different weights."""
     folders = [tmp_path / "start", tmp_path / "trained"]
     for seed, folder in enumerate(folders):
         word_encoder(word_vocabulary, seed).save(folder)
@@ -171,14 +171,14 @@ def test_a_smaller_allowance_is_stricter():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": [1]}, "1 numbers for 2 models"),
-        ({"weights": [1, -1]}, "0 or more"),
-        ({"weights": [0, 0]}, "above it"),
-        ({"weights": [1, float("nan")]}, "0 or more"),
-        ({"weights": [1, 1], "grid": [0.5]}, "drop weights"),
-        ({"weights": [1, 1], "pairs": ["x.de-en.tsv"]}, "drop weights"),
+        ({"weights": [1]}, "weights: expected"),
+        ({"weights": [1, -1]}, "weights: expected"),
+        ({"weights": [0, 0]}, "weights: expected"),
+        ({"weights": [1, float("nan")]}, "weights: expected"),
+        ({"weights": [1, 1], "grid": [0.5]}, "remove weights"),
+        ({"weights": [1, 1], "pairs": ["x.de-en.tsv"]}, "remove weights"),
         ({"grid": [0.5]}, "development data"),
-        ({"grid": [0.5, 1.5], "pairs": ["x.de-en.tsv"]}, "between 0 and 1"),
+        ({"grid": [0.5, 1.5], "pairs": ["x.de-en.tsv"]}, "grid: expected"),
         ({"max_loss": -1}, "max_loss"),
     ],
 )
@@ -234,7 +234,7 @@ def test_missing_models_and_taken_folders_are_errors(tmp_path, models):
     with pytest.raises(CheckpointError, match="nowhere"):
         average([models[0], tmp_path / "nowhere"], tmp_path / "out")
     (tmp_path / "out").mkdir()
-    with pytest.raises(DataError, match="already there"):
+    with pytest.raises(DataError, match="--overwrite"):
         average(models, tmp_path / "out")
     average(models, tmp_path / "out", overwrite=True)
     (tmp_path / "mine").mkdir()
@@ -273,12 +273,12 @@ STARTS = (
     "cut",
     "vocabulary smaller",
 )
-"""Of the names of changes to what average reads by itself, without loading a model whole."""
+"""Starts of the names of changes to files that average reads before it loads a model."""
 
 
 @pytest.mark.parametrize("change", [name for name in hostile.CHANGES if name.startswith(STARTS)])
 def test_what_loading_refuses_is_not_averaged(tmp_path, models, change):
-    """Also where all models have the same mistake."""
+    """Check the refusal even if all models have the same mistake."""
     hostile.CHANGES[change](models[1])
     for chosen in (models, models[::-1], [models[1], models[1]]):
         with pytest.raises(InterlinguaError):
@@ -311,6 +311,6 @@ def test_weights_that_are_not_finite_have_no_mean(tmp_path, models, weights):
         stored = weights_of(folder)
         stored[name][0] = float("nan")
         save_file(stored, folder / "model.safetensors")
-    with pytest.raises(CheckpointError, match=f"{name} holds NaN"):
+    with pytest.raises(CheckpointError, match=f"{name} contains NaN"):
         average(models, tmp_path / "out", weights=weights)
     assert not (tmp_path / "out").exists()

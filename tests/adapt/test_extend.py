@@ -142,7 +142,7 @@ def test_a_run_that_was_interrupted_goes_on(done, place, monkeypatch):
         return dataclasses.replace(result, interrupted=True, model=None)
 
     monkeypatch.setattr(module, "run_training", interrupted)
-    with pytest.raises(InterlinguaError, match="goes on"):
+    with pytest.raises(InterlinguaError, match="stopped after step"):
         run(place, "stopped")
     assert not (place / "stopped" / "model").exists()
     monkeypatch.setattr(module, "run_training", train)
@@ -195,7 +195,7 @@ def test_the_record_is_plain_json(done, place):
 
 
 def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
-    """Before anything is read or written."""
+    """Check that the refusal is before any reading or writing."""
     lock = exclusive(tmp_path / "out", remedy="x")
     with lock, pytest.raises(ConfigError, match=f"out is in use .*{os.getpid()} .* --output"):
         extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out", **QUICK)
@@ -211,5 +211,5 @@ def test_a_damaged_record_is_one_line(tmp_path, place, done, damage):
     record = read_record(path, EXTEND)
     record["steps"] |= {name: {"value": value} for name, value in damage.items()}
     write_record(path, EXTEND, record)
-    with pytest.raises(DataError, match=f"{WORKSPACE_RECORD}: can't be read"):
+    with pytest.raises(DataError, match=f"{WORKSPACE_RECORD}: cannot be read"):
         run(place, tmp_path / "out")

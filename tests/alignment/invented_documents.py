@@ -15,13 +15,13 @@ CODES = {"de": "deu_Latn", "en": "eng_Latn"}
 
 
 def contents(count, *, seed=0, sentences=8):
-    """Numbers of the words of each sentence of some documents; the first of each is a heading."""
+    """Return the numbers of the words of each sentence. The first of a document is a heading."""
     draw = random.Random(seed)
     return [[sentence(draw) for _ in range(sentences)] for _ in range(count)]
 
 
 def markdown(document, language):
-    """A document as Markdown: a heading, then paragraphs of two sentences."""
+    """Format a document as Markdown: a heading, then paragraphs of two sentences."""
     heading, *rest = (f"{text(numbers, language)}." for numbers in document)
     lines = [f"# {heading[:-1]}", ""]
     for start in range(0, len(rest), 2):
@@ -30,13 +30,13 @@ def markdown(document, language):
 
 
 def units(document, language):
-    """A document as units: a heading, then a paragraph per sentence."""
+    """Return a document as units: a heading, then a paragraph per sentence."""
     heading, *rest = (text(numbers, language) for numbers in document)
     return [Unit(heading, "heading", 1), *(Unit(one) for one in rest)]
 
 
 def side(documents, language, names=None):
-    """A side in memory, and the vectors of its distinct sentences."""
+    """Return a side in memory, and the vectors of its distinct sentences."""
     names = names or [f"{number}.md" for number in range(len(documents))]
     stored = [
         StoredDocument(name, name, CODES[language], "", units(document, language), 0)
@@ -47,7 +47,7 @@ def side(documents, language, names=None):
 
 
 def two_sides(shared, alone, *, seed=0, sentences=8):
-    """Two sides in random order, and the right pairs of their documents."""
+    """Return two sides in random order, and the right pairs of their documents."""
     draw = random.Random(seed)
     both = contents(shared, seed=seed, sentences=sentences)
     sides, places = [], []

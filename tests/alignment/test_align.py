@@ -34,15 +34,14 @@ from tests.progress_records import Recorded
 
 
 def documents(seed, n=80, alone=0):
-    """A document, its translation with sentences joined on either side and left out, and what
-    belongs together."""
+    """Return a document, a translation with joins and omissions, and the right links."""
     draw = random.Random(seed)
     documents, links = ([], []), []
     shapes = [(1, 1), (2, 1), (1, 2), (1, 0), (0, 1)]
     for _ in range(n):
         shape = draw.choices(shapes, [8, 1, 1, alone, alone])[0]
         words = [[draw.randrange(10_000) for _ in range(draw.randint(3, 7))] for _ in range(2)]
-        # the first of two parts alone, or both: joined on one side, apart on the other
+        # only the first of two parts, or both: joined on one side, apart on the other
         words = words[: max(shape)]
         sides = []
         for document, code, size in zip(documents, ("de", "en"), shape, strict=True):
@@ -71,7 +70,7 @@ def test_progress_ends_with_all_of_it():
 
 
 def every_block(sentences, most, encode=encode):
-    """A document of which all blocks are embedded."""
+    """Return a document with the vectors of all blocks."""
     side = SentenceBlocks(sentences, encode)
     for size in range(1, most + 1):
         side.embed(size, side.texts(size, np.ones(len(sentences), bool)))
@@ -79,7 +78,7 @@ def every_block(sentences, most, encode=encode):
 
 
 def inexact(texts, **_):
-    """Translations are not equal, so that no link is beyond doubt."""
+    """Encode inexactly: translations differ, so that no link is certain."""
     noise = [np.random.default_rng(zlib.crc32(text.encode())).standard_normal(64) for text in texts]
     return unit_rows(encode(texts) + 0.05 * np.array(noise, np.float32))
 
@@ -119,7 +118,7 @@ def test_links_are_those_of_all_blocks_where_everything_is_in_doubt(seed):
 def test_where_one_to_one_is_clear_only_sentences_are_embedded():
     source = [f"de{number}" for number in range(200)]
     target = [f"en{number}" for number in range(200)]
-    # One sentence is joined with the next on one side: blocks near it alone are embedded.
+    # One sentence is joined with the next on one side: only blocks near it are embedded.
     target[100:102] = ["en100 en101"]
     aligner = Aligner(encode)
     links = [link[:2] for link in aligner.align(source, target).links]
@@ -141,7 +140,7 @@ def test_a_blank_line_within_a_link_goes_before_it():
 
 
 def test_an_empty_document_has_no_links():
-    with pytest.raises(DataError, match="holds no sentence"):
+    with pytest.raises(DataError, match="no sentence"):
         Aligner(encode).align(["de1"], ["", " "])
 
 
@@ -211,7 +210,7 @@ def test_a_broken_document_stops_the_run_or_is_noted(tmp_path):
     aligner = Aligner(encode)
     assert pairs_of(aligner, *broken, DocumentPair(de, en), lenient=True)
     assert aligner.report.documents == 1
-    reasons = ["document is empty", "not UTF-8 (byte 0xe4)", "no such file", "names sentence 99"]
+    reasons = ["no text", "(byte 0xe4)", "file not found", "sentence 99"]
     assert all(reason in said for reason, said in zip(reasons, aligner.report.failed, strict=True))
 
 
@@ -232,7 +231,9 @@ def test_blank_lines_are_counted_apart_from_sentences_left_alone(tmp_path):
     pairs_of(aligner, DocumentPair(str(tmp_path / "a"), str(tmp_path / "b")))
     assert aligner.report.shapes == {(1, 1): 2}
     assert aligner.report.blank == {"source": 2, "target": 1}
-    assert "0 source and 0 target sentences left alone; 2 and 1 blank lines" in str(aligner.report)
+    assert "0 source and 0 target sentences without a link; 2 and 1 blank lines" in str(
+        aligner.report
+    )
 
 
 def test_plain_text_is_split_and_its_sentences_written_beside_the_links(tmp_path):

@@ -23,7 +23,7 @@ def one_side(code, *units):
 
 
 def linked(source, target, encode=embed, config=None):
-    """The links between two documents of units, with sentences on both sides."""
+    """Return the links between two documents of units, with sentences on both sides."""
     sides = one_side("deu_Latn", *source), one_side("eng_Latn", *target)
     vectors = tuple(embed(list(side.numbered.texts)) for side in sides)
     found = link_documents(0, (0, 0), sides, vectors, encode, config or AlignConfig())

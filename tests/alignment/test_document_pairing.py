@@ -30,7 +30,7 @@ from tests.alignment.invented_documents import contents, side, two_sides
         (["de/guide.md"], ["en/guide.md"], [(0, 0)]),
         (["guide_de.md", "x/index.de.html"], ["x/index.en.html", "guide_en.md"], [(0, 1), (1, 0)]),
         (["german/a.txt"], ["english/a.docx"], [(0, 0)]),
-        # Two documents of one name: it does not tell which one.
+        # Two documents of one name: the name does not identify one.
         (["a.de.md", "a.de.txt"], ["a.en.md"], []),
         (["de.md", "c.md"], ["en.md", "d.md"], [(0, 0)]),
     ],
@@ -110,7 +110,7 @@ def test_a_threshold_that_is_given_is_used():
 
 
 def naive_margins(found, forbidden):
-    """By the formula, candidate by candidate."""
+    """Compute the margins by the formula, candidate by candidate."""
     result = []
     rows = list(zip(found.x, found.y, found.scores, forbidden, strict=True))
     for place, (x, y, score, is_forbidden) in enumerate(rows):
@@ -216,7 +216,7 @@ def test_a_sentence_of_all_documents_weighs_least():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_expected_share_of_wrong_pairs_is_small(seed):
-    """Right candidates score higher than wrong ones, but not always."""
+    """Draw scores of right candidates that are usually, but not always, above wrong ones."""
     rng = np.random.default_rng(seed)
     count, shared = 120, 80
     x, y = (axis.ravel() for axis in np.indices((count, count)))

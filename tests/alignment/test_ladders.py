@@ -53,7 +53,7 @@ def test_links_of_vecalign_are_right_links(tmp_path):
         ("1\t1\t0.5\n2\t2\t0\n", "gold:1: .*0 0.*1 1"),
         ("0\t0\t0.5\n2\t2\t0\n1\t3\t0\n", "gold:3: .*1 3.*2 2"),
         ("0\t0\t0.5\n2\t2\t0\n2\t2\t0\n", "gold:3: .*2 2"),
-        ("0\t0\t0.5\n7\t2\t0\n", "gold:2: .*7 2.*of 5"),
+        ("0\t0\t0.5\n7\t2\t0\n", "gold:2: .*7 2.*length 5"),
         ("0\t0\t0.5\n[0]:[0]\n", r"gold:2: .*\[0\]:\[0\]"),
         ("0\t0\t0.5\n", "gold: .*two rungs"),
         ("A sentence.\n", "gold:1: .*hunalign.*A sentence"),

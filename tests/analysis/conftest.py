@@ -29,8 +29,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def framed_encoder():
-    """Three layers over a vocabulary that puts <s> and </s> around a text, pooling its first
-    token."""
+    """Three layers and a vocabulary with <s> and </s> around a text; pools the first token."""
     vocabulary = tiny_vocabulary(frame=True)
     return tiny_encoder(vocabulary, "cls").eval()
 

@@ -53,7 +53,7 @@ def test_identical_vectors_give_numbers(folder):
 
 def test_limits_are_one_line(folder, tmp_path):
     vectors = random_vectors(3, 4, 5)
-    with pytest.raises(DataError, match="1 language here; 2"):
+    with pytest.raises(DataError, match=r"2 languages .*found 1"):
         Agnosticism(languages=("de",)).run(fixed_subject(vectors), folder)
     vectors[0, 0, 0] = np.nan
     with pytest.raises(DataError, match="NaN"):
@@ -71,7 +71,7 @@ def test_flores_is_recognized():
         pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
 
     class Positions:
-        """Knows which line it is, and says the language in one coordinate."""
+        """Encoder that knows the line, and puts the language into one coordinate."""
 
         def encode(self, texts, *, language=None):
             lines = np.random.default_rng(0).standard_normal((len(texts), 256))

@@ -121,15 +121,15 @@ def test_a_mean_pooling_model_is_told_so(folder, subject):
 
 
 def test_models_without_a_first_token(folder, short_words):
-    assert AttentionEntropy().unfit(short_words) == "its vocabulary puts no token before a text"
+    assert AttentionEntropy().unfit(short_words) == "its vocabulary adds no token before a text"
     with pytest.raises(
         ConfigError,
-        match=r"attention_entropy .*\[CLS\]: its vocabulary",
+        match=r"attention_entropy .*\[CLS\], but its vocabulary",
     ):
         AttentionEntropy().run(short_words, folder)
     assert (
         AttentionEntropy().unfit(fixed_subject(random_vectors(3, 4)))
-        == "its hidden states can't be read"
+        == "its hidden states cannot be read"
     )
 
 

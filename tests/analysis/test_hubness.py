@@ -9,7 +9,7 @@ from tests.analysis.conftest import random_vectors, unit
 
 
 def test_worked_by_hand():
-    """0, 0, 3: mean 1, deviations -1, -1, 2; second moment 2, third 2; 2 / 2^1.5."""
+    """Compute 0, 0, 3: mean 1, deviations -1, -1, 2; second moment 2, third 2; 2 / 2^1.5."""
     assert skewness(np.array([0, 0, 3])) == pytest.approx(2 / 2**1.5)
 
 
@@ -24,8 +24,7 @@ def test_all_alike():
 
 
 def test_one_hub():
-    """Vectors around one in the middle: it is everybody's nearest, the others are hardly
-    anyone's."""
+    """Put vectors around a central one, which is the nearest of all; others are of almost none."""
     rng = np.random.default_rng(0)
     center = np.ones(60)
     around = center + 3 * rng.standard_normal((1, 39, 60))

@@ -28,7 +28,7 @@ def test_mean_cosine_pair_by_pair():
 
 
 def test_partition_function_worked_by_hand():
-    """Three vectors along one axis of two: Z is 3 e, 3 / e and 3, so the ratio is exp(-2)."""
+    """Use three vectors along one axis of two: Z is 3 e, 3 / e and 3, so the ratio is exp(-2)."""
     vectors = np.tile(np.float32([1, 0]), (1, 3, 1))
     assert partition_isotropy(vectors, vectors[0].T @ vectors[0]) == pytest.approx(np.exp(-2))
 

@@ -13,7 +13,7 @@ def measures(vectors, languages="abc"):
 
 
 def test_a_perfect_space():
-    """Translations coincide but for a little; no language prefers itself."""
+    """Make translations nearly coincide, so that no language prefers itself."""
     rng = np.random.default_rng(0)
     vectors = unit(rng.standard_normal((1, 50, 40)) + 0.01 * rng.standard_normal((3, 50, 40)))
     found = measures(vectors)
@@ -24,7 +24,7 @@ def test_a_perfect_space():
 
 
 def test_languages_apart():
-    """Meaning in some dimensions, and the language, much larger, in three of its own."""
+    """Put meaning in some dimensions, and a much larger language part in three others."""
     meaning = np.tile(unit(np.random.default_rng(0).standard_normal((1, 30, 12))), (3, 1, 1))
     language = np.tile(5 * np.eye(3)[:, None], (1, 30, 1))
     found = measures(unit(np.concatenate([meaning, language], axis=2)))

@@ -9,8 +9,7 @@ from tests.analysis.conftest import random_vectors, unit
 
 
 def test_worked_by_hand():
-    """Two languages of two vectors: (1,0), (-1,0) around the origin and (0,1) twice: means 1
-    apart."""
+    """Use two languages of two vectors: (1, 0), (-1, 0), and twice (0, 1): means 1 apart."""
     vectors = np.float32([[[1, 0], [-1, 0]], [[0, 1], [0, 1]]])
     share, distance = language_gap(vectors, ["a", "b"])
     assert distance.value == pytest.approx(1)
@@ -39,7 +38,7 @@ def test_the_share_is_eta_squared():
 
 
 def test_accuracy_gap_worked_by_hand():
-    """a to b finds all, b to a half; c finds and is found never."""
+    """Rank so that a finds all of b, b half of a, and c neither finds nor is found."""
     found = np.zeros((3, 2, 3), bool)
     found[0, :, 1] = True
     found[1, 0, 0] = True

@@ -56,7 +56,7 @@ def test_the_scale_of_the_vectors_is_nothing():
 
 
 def test_no_translation_of_a_test_line_is_trained_on():
-    """Lines that differ in parity only by noise the probe could learn by heart."""
+    """Use lines that differ in parity by noise only, which the probe could memorize."""
     rng = np.random.default_rng(0)
     vectors = unit(rng.standard_normal((2, 10, 200)))
     assert language_identification(vectors, "ab").value < 0.9

@@ -29,7 +29,7 @@ VOID = {"meta", "link", "br", "img", "input"}
 
 
 class Balanced(HTMLParser):
-    """Fails at a tag that closes another one than was opened."""
+    """Parser that fails at a tag that closes another one than was opened."""
 
     def __init__(self):
         super().__init__()

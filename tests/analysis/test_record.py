@@ -24,7 +24,7 @@ from tests.evaluation.results_made import make
 
 
 def analysis(name="m", *, values=((0.0, 1.0, 1.0), (1.0, 1.0, 1.0)), task="agnosticism", **changes):
-    """Two languages of three lines."""
+    """Build an analysis of two languages of three lines."""
     measures = (
         mean_measure(
             "found",
@@ -134,7 +134,7 @@ def test_no_analysis_is_one_line(tmp_path, text):
     path.write_text(text)
     with pytest.raises(DataError, match="not an analysis file"):
         read_analysis(path)
-    with pytest.raises(DataError, match="can't be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         read_analysis(tmp_path / "missing.analysis.json")
 
 

@@ -40,8 +40,8 @@ def test_names_and_options():
     [
         (["agnostic"], [], "did you mean 'agnosticism'"),
         (["agnosticism"], ["agnosticism.m=3"], "--set agnosticism: unknown key 'm'"),
-        (["agnosticism"], ["agnosticism.k=many"], "k is 'many'"),
-        (["agnosticism"], ["word_order.k=1"], "no analysis 'word_order'"),
+        (["agnosticism"], ["agnosticism.k=many"], "k: expected"),
+        (["agnosticism"], ["word_order.k=1"], "analysis 'word_order'"),
         (["agnosticism"], ["k=1"], "expected task.option=value"),
         (["agnosticism"], ["run.threads=1"], "OMP_NUM_THREADS=1"),
     ],

@@ -11,7 +11,7 @@ def test_hidden_states_are_read_from_ours_alone(subject):
     assert subject.states_of("x") is subject.encoder
     assert needs_states(subject) is None
     foreign = fixed_subject(random_vectors(3, 4))
-    assert needs_states(foreign) == "its hidden states can't be read"
+    assert needs_states(foreign) == "its hidden states cannot be read"
     with pytest.raises(
         ConfigError,
         match=r"x .*hidden states, .*test",

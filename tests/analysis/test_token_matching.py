@@ -23,7 +23,7 @@ from tests.analysis.conftest import LANGUAGES, LINES, fixed_subject, random_vect
 
 
 def test_classes_worked_by_hand():
-    """A token of line 3 of language 1, and one neighbor of each class."""
+    """Use a token of line 3 of language 1, and one neighbor of each class."""
     queries = Token(np.array([1]), np.array([3]), np.array([5]))
     neighbors = Token(
         np.array([[1, 1, 0, 2, 2]]), np.array([[3, 4, 3, 3, 7]]), np.array([[6, 5, 5, 9, 5]])
@@ -62,7 +62,7 @@ def test_draws_are_few_distinct_and_their_own_lines():
     assert len(set(drawn[2].tolist())) == 8
     np.testing.assert_array_equal(drawn[0][:, 0], drawn[2])
     later = draw_tokens(states[2:], line[2:], place[2:], count=3, seed=1)
-    np.testing.assert_array_equal(later[2], drawn[2][2:])  # whatever stands before in the window
+    np.testing.assert_array_equal(later[2], drawn[2][2:])  # for any earlier tokens in the window
     assert draw_tokens(states, line, place, count=3, seed=2)[2].tolist() != drawn[2].tolist()
 
 
@@ -156,7 +156,7 @@ def test_english_is_there_in_any_case(folder, subject):
 
 def test_other_encoders_are_refused(folder):
     subject: Subject = fixed_subject(random_vectors(3, 4))
-    assert TokenMatching().unfit(subject) == "its hidden states can't be read"
+    assert TokenMatching().unfit(subject) == "its hidden states cannot be read"
     with pytest.raises(
         ConfigError,
         match=r"token_matching reads hidden states, .*test",

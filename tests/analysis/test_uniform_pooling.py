@@ -71,7 +71,7 @@ def test_both_poolings_of_one_model(folder, subject):
 
 @pytest.mark.parametrize("shifts", [False, True])
 def test_what_follows_pooling_stays(folder, subject, shifts):
-    """A Dense layer, as LaBSE has one, and a language shift."""
+    """Use a Dense layer, as in LaBSE, and a language shift."""
     torch.manual_seed(2)
     bare = subject.encoder
     layers = PostPooling([Dense(bare.dim, 3, activation="tanh")])

@@ -40,7 +40,7 @@ def damaged(tmp_path):
 
 
 def rewrite_header(folder, change):
-    """Changes a store's header and gives it the right checksum."""
+    """Change a store's header and update its checksum."""
     path = folder / "header.json"
     header = json.loads(path.read_text())
     change(header)

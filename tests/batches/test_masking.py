@@ -20,7 +20,7 @@ PLACE = BatchPosition(seed=1, step=7, side="a")
 
 
 def framed(rows: int, length: int, seed: int = 0) -> TokenBatch:
-    """Sequences <s> ... </s> of ordinary tokens 5..999."""
+    """Return sequences <s> ... </s> of ordinary tokens 5..999."""
     drawn = torch.randint(
         5, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(seed)
     )

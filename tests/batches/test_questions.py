@@ -42,7 +42,7 @@ def numbers(batch, offset):
 
 
 def read(found, step, **share):
-    """(question, passages: the answer, then the hard negatives) of each row of a step."""
+    """Return (question, passages: answer, then hard negatives) of each row of a step."""
     batch = found.batch_at(step, **share)
     asked, answers = numbers(batch.questions, 100), numbers(batch.passages, 200)
     rest = np.asarray(answers[len(asked) :], dtype=int).reshape(len(asked), -1)
@@ -132,7 +132,7 @@ def test_the_digest_sees_everything(changes):
 
 
 def blocked(block, *, size=4, seed=3):
-    """Ten questions: six German ones (even numbers, and 9), three French, one Thai."""
+    """Build ten questions: six German ones (even numbers, and 9), three French, one Thai."""
     codes = ["deu_Latn", "fra_Latn"] * 3 + ["deu_Latn", "tha_Thai", "deu_Latn", "deu_Latn"]
     questions = TokenColumn([[100 + row] for row in range(QUESTIONS)], codes)
     return codes, QuestionPlan(

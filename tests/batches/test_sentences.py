@@ -1,4 +1,4 @@
-"""Joining, parting and picking batches, and telling repeated sentences and repeated meanings."""
+"""Joining, parting and picking batches, and finding repeated sentences and repeated meanings."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_pair_without_the_pivot_is_an_error():
 
 
 def naive_groups(pairs):
-    """Sets of sentences that were merged while any two had a sentence in common."""
+    """Merge sets of sentences until no two share a sentence."""
     groups = [set(pair) for pair in pairs]
     merged = True
     while merged:

@@ -52,13 +52,13 @@ def test_ranks_share_a_step():
     plan = ShuffledPlan(100, global_batch_size=6, seed=0, purpose="test")
     parts = [plan.rows_at(8, rank=rank, world_size=3)[0] for rank in range(3)]
     assert np.concatenate(parts).tolist() == plan.rows_at(8)[0].tolist()
-    with pytest.raises(ConfigError, match="shared evenly by 4"):
+    with pytest.raises(ConfigError, match="evenly among 4"):
         plan.rows_at(0, world_size=4)
 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 4), (4, 0)])
 def test_orders_of_nothing_are_errors(count, size):
-    with pytest.raises(ConfigError, match="1 or more"):
+    with pytest.raises(ConfigError, match="at least 1"):
         ShuffledPlan(count, global_batch_size=size, seed=0, purpose="test")
 
 

@@ -96,8 +96,8 @@ def test_the_digest_names_the_content(tmp_path):
     [
         ([[1]], [], "1 source and 0 target"),
         ([[1], [2]], [[1], []], "row 1 of deu_Latn-eng_Latn .*empty"),
-        ([[300]], [[1]], r"token ids 1\.\.300 .* vocabulary of 300"),
-        ([[-1]], [[1]], r"token ids -1\.\.1"),
+        ([[300]], [[1]], r"token ids below 300, found 1 to 300"),
+        ([[-1]], [[1]], r"token ids .*found -1 to 1"),
     ],
 )
 def test_impossible_rows_are_refused_and_nothing_is_left(tmp_path, sources, targets, message):
@@ -119,7 +119,7 @@ def test_a_store_appears_when_it_is_whole_and_is_not_replaced(tmp_path):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
     write(tmp_path / "s", [([1], [2])])
-    with pytest.raises(DataError, match="already there"):
+    with pytest.raises(DataError, match="already exists"):
         write(tmp_path / "s", [([3], [4])])
     assert content(TokenStore.open(tmp_path / "s"), 0) == [([1], [2])]
 
@@ -128,12 +128,10 @@ def test_a_store_appears_when_it_is_whole_and_is_not_replaced(tmp_path):
 def test_a_file_cut_short_or_missing_is_found_at_once(damaged, name):
     whole = (damaged / name).read_bytes()
     (damaged / name).write_bytes(whole[:-2])
-    with pytest.raises(
-        DataError, match=rf"{name}: {len(whole) - 2} bytes where {len(whole)} belong"
-    ):
+    with pytest.raises(DataError, match=rf"{name}: .*{len(whole)} bytes, found {len(whole) - 2}"):
         TokenStore.open(damaged)
     (damaged / name).unlink()
-    with pytest.raises(DataError, match=f"0 bytes where {len(whole)} belong"):
+    with pytest.raises(DataError, match=f"{len(whole)} bytes, found 0"):
         TokenStore.open(damaged)
 
 
@@ -164,7 +162,7 @@ def test_changed_bytes_are_found_by_verify(damaged):
     tokens[0] ^= 1
     (damaged / "tokens.bin").write_bytes(tokens)
     store = TokenStore.open(damaged)
-    with pytest.raises(DataError, match=r"tokens\.bin: bytes changed"):
+    with pytest.raises(DataError, match=r"tokens\.bin: .*digest"):
         store.verify()
 
 
@@ -173,12 +171,12 @@ def test_changed_bytes_are_found_by_verify(damaged):
     [
         ("tokens.bin", [1, 2, 3, 4, 5, 6, 7, 300], "token id 300"),
         ("tokens.bin", [1, 2, 3, 65_535, 5, 6, 7, 8], "token id 65535"),
-        ("offsets.bin", [0, 3, 2, 6, 8], "impossible offsets"),
-        ("offsets.bin", [0, 3, 3, 6, 8], "impossible offsets"),
-        ("offsets.bin", [1, 3, 5, 6, 8], "impossible offsets"),
-        ("offsets.bin", [0, 3, 5, 6, 7], "impossible offsets"),
-        ("offsets.bin", [2**64 - 2, 3, 5, 6, 8], "impossible offsets"),
-        ("offsets.bin", [0, 3, 5, 6, 2**63], "impossible offsets"),
+        ("offsets.bin", [0, 3, 2, 6, 8], "invalid offsets"),
+        ("offsets.bin", [0, 3, 3, 6, 8], "invalid offsets"),
+        ("offsets.bin", [1, 3, 5, 6, 8], "invalid offsets"),
+        ("offsets.bin", [0, 3, 5, 6, 7], "invalid offsets"),
+        ("offsets.bin", [2**64 - 2, 3, 5, 6, 8], "invalid offsets"),
+        ("offsets.bin", [0, 3, 5, 6, 2**63], "invalid offsets"),
     ],
 )
 def test_wild_numbers_with_right_digests_are_found(damaged, monkeypatch, name, numbers, message):
@@ -189,20 +187,20 @@ def test_wild_numbers_with_right_digests_are_found(damaged, monkeypatch, name, n
     rewrite_header(damaged, lambda header: header["sha256"].update({name: digest}))
     for block in (1, 2, 1 << 20):  # what is compared across the bounds of blocks as well
         monkeypatch.setattr("interlingua.batches.token_store._COUNTED_AT_ONCE", block)
-        with pytest.raises(DataError, match=rf"{name}: {message}"):
+        with pytest.raises(DataError, match=rf"{name}: .*{message}"):
             TokenStore.open(damaged).verify()
 
 
 @pytest.mark.parametrize("offsets", [[0, 10**9, 5, 6, 8], [2**64 - 2, 3, 5, 6, 8]])
 def test_wild_offsets_are_not_read_from(damaged, offsets):
     np.asarray(offsets, "<u8").tofile(damaged / "offsets.bin")
-    with pytest.raises(DataError, match=r"offsets\.bin: impossible offsets"):
+    with pytest.raises(DataError, match=r"offsets\.bin: .*offsets"):
         TokenStore.open(damaged).read(0, np.asarray([0]))
 
 
 @pytest.mark.parametrize("row", [-1, 2])
 def test_rows_that_do_not_exist(damaged, row):
-    with pytest.raises(DataError, match=f"row {row} of deu_Latn-eng_Latn, .*2 rows"):
+    with pytest.raises(DataError, match=f"row {row} of deu_Latn-eng_Latn .*2 rows"):
         TokenStore.open(damaged).read(0, np.asarray([0, row]))
 
 

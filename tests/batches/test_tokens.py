@@ -59,5 +59,5 @@ def test_what_can_not_be_a_batch_is_refused(lists, languages, message):
 
 
 def test_lengths_must_sum_to_the_tokens():
-    with pytest.raises(DataError, match="3 tokens, but 4"):
+    with pytest.raises(DataError, match=r"3 tokens, .* 4"):
         TokenBatch.from_flat(np.arange(4), np.asarray([1, 2]), ["eng_Latn"] * 2)

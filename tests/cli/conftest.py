@@ -19,14 +19,14 @@ class Ran(NamedTuple):
 
 
 def words(*parts: object) -> list[str]:
-    """The arguments of a command line: text is split as a shell does it, a path is one word."""
+    """Return the arguments of a command line. Text is split like in a shell, a path is one word."""
     lines = [part if isinstance(part, str) else shlex.quote(str(part)) for part in parts]
     return shlex.split(" ".join(lines))
 
 
 @pytest.fixture
 def run(capsys):
-    """Runs a command line that starts with the verb."""
+    """Run a command line that starts with the verb."""
 
     def run(*parts):
         with pytest.raises(SystemExit) as stop:
@@ -38,7 +38,7 @@ def run(capsys):
 
 @pytest.fixture
 def done(run):
-    """Runs a command line that is to succeed."""
+    """Run a command line that must succeed."""
 
     def done(*parts):
         ran = run(*parts)
@@ -50,7 +50,7 @@ def done(run):
 
 @pytest.fixture
 def refused(run):
-    """Runs a command line with a mistake, of which the message is one line."""
+    """Run a command line with a mistake, and return its one-line message."""
 
     def refused(*parts):
         ran = run(*parts)

@@ -10,7 +10,7 @@ from interlingua.errors import InterlinguaError
 
 def test_ctrl_c_says_where_vectors_are():
     with (
-        pytest.raises(InterlinguaError, match="kept below out/results"),
+        pytest.raises(InterlinguaError, match="stored in out/results"),
         resumable(True, Path("out")),
     ):
         raise KeyboardInterrupt

@@ -45,7 +45,7 @@ def test_unknown_verb_is_one_line_with_the_nearest():
     assert result.returncode == 2
     assert (
         result.stderr
-        == "interlingua: no such command 'trian'; did you mean 'train'?; see: interlingua --help\n"
+        == "interlingua: unknown command 'trian'; did you mean 'train'?; see: interlingua --help\n"
     )
 
 
@@ -66,7 +66,7 @@ def test_every_verb_explains_itself_without_torch(verb):
 
 @pytest.fixture
 def told(run, monkeypatch):
-    """What is on standard error after a verb that calls a function and so ends with 2."""
+    """The content of standard error after a verb that fails with status 2."""
 
     def told(embed):
         verb = types.SimpleNamespace(embed=lambda: embed())
@@ -98,9 +98,9 @@ def test_ctrl_c_is_one_line(told):
         ),
         (
             OSError(errno.ENOTDIR, "No folder", b"/d"),
-            "/d: No folder; a part of the path is a file; choose another place",
+            "/d: No folder; a part of the path is a file; choose another path",
         ),
-        (TimeoutError("no answer"), "no answer; check the disk and the paths given"),
+        (TimeoutError("no answer"), "no answer; check the disk and the paths"),
     ],
 )
 def test_what_the_system_refuses_is_one_line(told, error, line):

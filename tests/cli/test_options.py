@@ -109,7 +109,7 @@ def test_help_stands_under_the_headings_of_the_groups(capsys):
 
     @make_command(Small)
     def small(options, quiet):
-        """Does little."""
+        """Return without an effect."""
         seen.append((options, quiet))
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -138,7 +138,7 @@ def test_these_verbs_have_a_model_of_their_own(done):
 
 @pytest.fixture
 def mini(tmp_path, monkeypatch, word_vocabulary):
-    """A working directory with texts, where the default model is a tiny one."""
+    """A working directory with texts, in which the default model is a tiny one."""
     tiny_encoder(word_vocabulary).save(tmp_path / "model")
     entry = SimpleNamespace(
         name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: tmp_path / "model"

@@ -43,7 +43,7 @@ FEEDS: dict[str, dict[str, Any]] = {
     "forms": {},
     "caps": {},
 }
-# What an option needs next to it, so that something reads it.
+# Other settings that an option requires to be read.
 BESIDES: dict[str, dict[str, Any]] = {
     "train.optimizer.momentum": {"name": "lars"},
     "train.optimizer.trust_coefficient": {"name": "lars"},
@@ -66,7 +66,7 @@ BESIDES: dict[str, dict[str, Any]] = {
 
 
 def besides(key: str) -> Mapping[str, Any]:
-    """What else is set when an option is tried."""
+    """Return the other settings that are required to try an option."""
     if key.endswith((".bm25_k1", ".bm25_b")):
         return {"bm25": True}
     return BESIDES.get(key, {})
@@ -213,7 +213,7 @@ def groups() -> Iterator[tuple[str, type, Build]]:
 
 
 def numbers_of(kind: type) -> Iterator[tuple[str, type, bool]]:
-    """The options with numbers: name, type, and whether it is a pair of them."""
+    """Yield the options with numbers: name, type, and whether the number is a pair."""
     bounds = bounds_of(kind)
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         is_pair = field.name == "betas"
@@ -235,7 +235,7 @@ def accepts(build: Build, name: str, value: Any, is_pair: bool, besides: Mapping
 def limits_of(
     build: Build, name: str, kind: type, is_pair: bool, besides: Mapping[str, Any]
 ) -> list[Any] | None:
-    """The four numbers; None for the ends where everything is accepted or nothing is."""
+    """Return the four numbers, None at ends where everything or nothing is accepted."""
 
     def holds(value: Any) -> bool:
         return accepts(build, name, value, is_pair, besides)
@@ -253,7 +253,7 @@ def limits_of(
 
 
 def boundary(holds: Callable[[Any], bool], good: Any, bad: Any, kind: type) -> tuple[Any, Any]:
-    """The refused and the accepted number next to one another."""
+    """Return the adjacent refused and accepted numbers."""
     to, back = (int, int) if kind is int else (_order, _number)
     inside, outside = to(good), to(bad)
     while abs(inside - outside) > 1:
@@ -266,7 +266,7 @@ def boundary(holds: Callable[[Any], bool], good: Any, bad: Any, kind: type) -> t
 
 
 def _order(number: float) -> int:
-    """Numbers by size as whole numbers without gaps."""
+    """Map numbers by size to integers without gaps."""
     bits: int = struct.unpack("<q", struct.pack("<d", number))[0]
     return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
 
@@ -290,7 +290,7 @@ def main() -> None:
 
 
 def sorted_options() -> list[tuple[str, Build, str, type, bool, Mapping[str, Any]]]:
-    """The options by their names."""
+    """Return the options sorted by name."""
     return sorted(options(), key=lambda option: option[0])
 
 

@@ -292,7 +292,7 @@ def test_families_one_by_one(language: str, family: str) -> None:
 
 
 def test_families_are_glottologs() -> None:
-    """mteb carries Glottolog's classification."""
+    """Compare with the classification of Glottolog in mteb."""
     mteb = pytest.importorskip("mteb")
     classified = json.loads(
         (Path(mteb.__file__).parent / "languages" / "language_family.json").read_text("utf-8")

@@ -43,7 +43,7 @@ class Verb(Base):
 
 
 def run(options: Verb) -> tuple[Verb, int]:
-    """Does something.
+    """Run an example verb.
 
     More about it.
 
@@ -51,7 +51,7 @@ def run(options: Verb) -> tuple[Verb, int]:
         options: what to do.
 
     Returns:
-        What it was given.
+        The arguments.
     """
     return options, max_line_characters()
 
@@ -68,14 +68,14 @@ def test_a_function_takes_the_fields_of_the_dataclass():
     ("values", "named", "told"),
     [
         (["m"], {"shares": 1.0}, "'share'"),
-        ([], {}, r"needs model.*interlingua.verb\(model, "),
-        (["m", "t", "u"], {}, "2 values without a name, got 3"),
-        (["m"], {"model": "n"}, "model is given twice"),
-        (["m"], {"share": "half"}, "share .*'half'.*a number"),
-        ([3], {}, "model .*3.*a text"),
-        (["m", ["t"]], {}, "text .*list.*a text"),
-        (["m"], {"max_line": 1.5}, "max_line .*1.5.*a whole number"),
-        (["m"], {"output": np.zeros(3)}, "output .*ndarray.*a text"),
+        ([], {}, r"requires model.*interlingua.verb\(model, "),
+        (["m", "t", "u"], {}, "2 values without a name, found 3"),
+        (["m"], {"model": "n"}, "model is passed twice"),
+        (["m"], {"share": "half"}, "share: .*a number.*'half'"),
+        ([3], {}, "model: .*a text.* 3"),
+        (["m", ["t"]], {}, "text: .*a text.*list"),
+        (["m"], {"max_line": 1.5}, "max_line: .*a whole number.*1.5"),
+        (["m"], {"output": np.zeros(3)}, "output: .*a text.*ndarray"),
     ],
 )
 def test_a_wrong_call_is_one_line_that_names_the_right_one(values, named, told):
@@ -110,10 +110,10 @@ def test_a_first_argument_that_was_left_out_is_put_in_front():
 def test_the_docstring_describes_each_option_and_its_unit():
     text = function_of(Verb, run, "verb").__doc__
     options = "Args:\n    model: The model.\n    text: The text.\n"
-    assert text.startswith(f"Does something.\n\nMore about it.\n\n{options}")
+    assert text.startswith(f"Run an example verb.\n\nMore about it.\n\n{options}")
     assert "    share: Of all. Unit: 0 to 1.\n" in text
     assert "options: what to do" not in text
-    assert text.endswith("Returns:\n    What it was given.")
+    assert text.endswith("Returns:\n    The arguments.")
 
 
 def test_the_line_limit_holds_while_the_function_runs():

@@ -27,7 +27,7 @@ def test_unknown_name_offers_the_nearest():
 
 
 def test_unknown_name_far_from_all_lists_them():
-    with pytest.raises(ConfigError, match="known: a, b"):
+    with pytest.raises(ConfigError, match="use one of: a, b"):
         registry.resolve_name(table(b="x:y", a="x:z"), "something")
 
 
@@ -39,7 +39,7 @@ def test_unknown_name_far_from_all_lists_them():
         ("collections:", "package.module:Class"),
         (":Class", "package.module:Class"),
         ("fractions:Fraction", "has no pop"),
-        ("json:loads", "'json:loads' is not a class"),
+        ("json:loads", "'json:loads': expected a class"),
     ],
 )
 def test_a_wrong_place_is_one_line(place, message):

@@ -41,7 +41,7 @@ def assert_loss_and_gradients(loss_function, x, y, expected):
 
 
 def assert_loss_and_slopes(loss_function, inputs, expected):
-    """For cases that come without gradients: they are held against finite differences."""
+    """Compare the gradients of cases without stored ones with finite differences."""
     assert_near(loss_function(*inputs), expected)
     assert torch.autograd.gradcheck(loss_function, inputs)
 
@@ -114,8 +114,7 @@ def packed(sentences):
 
 
 def xtr_inputs(kind):
-    """Logits and targets of both directions: those from s1 have to tell s2, and the other way
-    round."""
+    """Return logits and targets of both directions: s1 predicts s2, and the reverse."""
     pairs = CASES["ems_xtr_eq6"]["pairs"]
     logits = [pair["logits_from_s1"] for pair in pairs] + [pair["logits_from_s2"] for pair in pairs]
     sentences = [pair["s2"] for pair in pairs] + [pair["s1"] for pair in pairs]

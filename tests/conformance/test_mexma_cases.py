@@ -39,7 +39,7 @@ def all_logits():
 
 
 def unmasking(*given):
-    """Mean cross-entropy of each side's masked tokens.
+    """Return the mean cross-entropy of each side's masked tokens.
 
     The identity for a vocabulary matrix leaves the logits.
     """

@@ -45,8 +45,7 @@ def test_language_contrastive_eq3_as_printed(name):
 
 
 class Table(nn.Module):
-    """Stands for an encoder of sentences of one token each: the vector is a row of a
-    table."""
+    """Encoder of sentences of one token each: the vector is a row of a table."""
 
     def __init__(self, rows):
         super().__init__()

@@ -7,7 +7,7 @@ from interlingua.corpus.formats.bitext import read_pairs
 
 
 def write(path, *content):
-    """A file of one text, of lines, or of JSON objects a line; compressed if its name says so."""
+    """Write one text, lines, or JSON objects per line, compressed if the name ends so."""
     parts = [part if isinstance(part, str) else json.dumps(part) for part in content]
     text = parts[0] if len(parts) == 1 and isinstance(content[0], str) else "\n".join([*parts, ""])
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -17,5 +17,5 @@ def write(path, *content):
 
 
 def texts(path, **options):
-    """The sides of each pair of a file."""
+    """Return the sides of each pair of a file."""
     return [(pair.source, pair.target) for pair in read_pairs(path, **options)]

@@ -1,4 +1,4 @@
-"""What a file says of its pairs besides the texts is written by every format that has a place."""
+"""Metadata of pairs is written by every format that has a place for it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ EMPTY = {
     ["x.tmx", "x.po", "x.mo", "x.csv", "x.xlsx", "x.tsv", "x.jsonl", "x.zip", "x", "x.parquet"],
 )
 def test_a_file_without_pairs_has_the_known_languages(tmp_path, name):
-    """As far as the format has a place for them that is not a pair."""
+    """Check the formats that store languages outside of pairs."""
     for package in {"x.xlsx": ["openpyxl"], "x.parquet": ["pyarrow", "datasets"]}.get(name, []):
         pytest.importorskip(package)
     languages = (resolve_code("en"), resolve_code("de-CH"))

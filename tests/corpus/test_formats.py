@@ -79,7 +79,7 @@ def test_damaged_files_are_told_in_one_line(tmp_path, name):
     write_pairs(PAIRS * 50, path)
     for file in tmp_path.iterdir():
         file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(DataError, match=r"damaged or cut|is damaged"):
+    with pytest.raises(DataError, match=r"is damaged"):
         list(read_pairs(path, source_language="de", target_language="en"))
 
 
@@ -112,7 +112,7 @@ def test_languages_can_be_given_and_must_be_known(tmp_path):
     path = write(tmp_path / "pairs.tsv", "eins\tone\n")
     pair = next(read_pairs(path, source_language="German", target_language="en"))
     assert pair.source_language == "deu_Latn"
-    with pytest.raises(DataError, match=r"pairs\.tsv: its languages"):
+    with pytest.raises(DataError, match=r"pairs\.tsv: the languages"):
         next(read_pairs(path))
     assert named_languages("a.de-en.tsv", "fra_Latn", None) == ("fra_Latn", "eng_Latn")
 
@@ -133,7 +133,7 @@ def test_guess_format(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.docx", "a.xls", "a.xml.gz", "a.npy", "folder/a.de-en.pdf"])
 def test_a_suffix_of_no_format_is_refused(name):
-    with pytest.raises(DataError, match=r"format of bitext; known are \.tsv.*\.xlsx"):
+    with pytest.raises(DataError, match=r"format of bitext .* \.tsv.*\.xlsx"):
         guess_format(name)
     with pytest.raises(DataError, match="format of bitext"):
         write_pairs(PAIRS, name)
@@ -150,7 +150,7 @@ def test_moses_files_of_any_name_are_found(tmp_path):
 def test_unknown_format_and_missing_file(tmp_path):
     with pytest.raises(ConfigError, match="mean 'tmx'"):
         read_pairs(tmp_path / "a.tsv", format="tmxx")
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="file not found"):
         next(read_pairs(tmp_path / "a.de-en.tsv"))
 
 

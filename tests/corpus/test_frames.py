@@ -18,7 +18,7 @@ COLUMNS = {"de": ["eins", "zwei"], "en": ["one", "two"], "year": [1, 2]}
 
 
 def made(library, columns):
-    """The columns as a table of a library."""
+    """Build a table of a library from the columns."""
     module = pytest.importorskip(library.partition(".")[0])
     if library == "pyarrow":
         return module.table(columns)

@@ -35,7 +35,7 @@ class Product(nn.Module):
 
 
 def settings(model: nn.Module) -> dict[str, object]:
-    """Of the group of all processes, and of DDP where that averages the gradients."""
+    """Return the settings of the group of all processes, and of DDP if it averages gradients."""
     group = dist.group.WORLD._get_backend(torch.device("cpu"))
     found = {"timeout_seconds": group.options._timeout.total_seconds()}
     for part in model.modules():

@@ -17,7 +17,7 @@ OF_DDP = {"broadcast_buffers": False, "gradient_as_bucket_view": True}
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What both processes wrote, by strategy and precisions."""
+    """The output of both processes, by strategy and precisions."""
     results = {}
     for strategy in ("ddp", "fsdp"):
         for fastest in COMPUTED:

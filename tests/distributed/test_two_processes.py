@@ -20,7 +20,7 @@ CASES = [*sorted(METHODS), *NESTED_CASES, f"infoxlm{CONTRAST}"]
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What the worker wrote, by strategy and method."""
+    """The output of the worker, by strategy and method."""
     folder = tmp_path_factory.mktemp("distributed")
     for strategy in ("ddp", "fsdp"):
         run_python("-W", "ignore", "-m", "tests.distributed.worker", strategy, folder, *CASES)

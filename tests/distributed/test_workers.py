@@ -63,8 +63,8 @@ def test_results_come_in_order_and_tasks_are_taken_as_needed(cluster):
     ("number", "message"),
     [
         (13, r"^numbers.txt:13: thirteen$"),
-        (14, r"^something is needed .*'interlingua\[extra\]'$"),
-        (15, r"after 3 retries \(WorkerCrashedError: .*goes on$"),
+        (14, r"^the package something .*'interlingua\[extra\]'$"),
+        (15, r"after 3 retries \(WorkerCrashedError: .*resume$"),
     ],
 )
 def test_a_user_s_error_is_one_line(cluster, number, message):
@@ -74,7 +74,7 @@ def test_a_user_s_error_is_one_line(cluster, number, message):
 
 
 def test_errors_one_after_the_other_leave_this_process_alive(cluster):
-    """Ray aborts it when a task is cancelled at the moment it is done."""
+    """Check cancelled tasks. Ray aborts a process if a task is cancelled when it ends."""
     for _ in range(30):
         with connected("auto") as workers, pytest.raises(InterlinguaError, match="thirteen"):
             list(workers.run(square_or_fail, [(1,), (13,), (2,), (3,), (4,)]))
@@ -118,7 +118,7 @@ def test_no_cluster_is_one_line_that_tells_of_tokens(monkeypatch, error, reason)
     with pytest.raises(ConfigError) as told, connected("ray://there:10001"):
         pass
     assert str(told.value).startswith(
-        f"no Ray cluster answers at 'ray://there:10001' ({reason}); start one with "
+        f"no Ray cluster found at 'ray://there:10001' ({reason}); start one with "
     )
     assert "RAY_AUTH_TOKEN" in str(told.value)
 
@@ -133,7 +133,7 @@ def test_without_ray(monkeypatch):
 
 
 def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path, monkeypatch):
-    """One in the middle of the vectors, one in the middle of the tiles."""
+    """Kill one worker in the middle of the vectors, and one in the middle of the tiles."""
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 200)
     monkeypatch.setattr("interlingua.retrieval.topk.tiles._LEAST", 256)
     source, target, _ = sides(tmp_path, 300, 1500)
@@ -168,7 +168,7 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     assert tiles >= 8
     with (
         connected("auto") as workers,
-        pytest.raises(ConfigError, match="shard is what"),
+        pytest.raises(ConfigError, match="--shard and --ray"),
     ):
         mine_files(*files, config, tmp_path / "two", model="m", shard=(1, 2), workers=workers)
 
@@ -190,8 +190,7 @@ def run(*arguments):
 
 
 def test_files_are_embedded_to_the_same_bytes(cluster, model, tmp_path, monkeypatch, capsys):
-    """By one process and by two, from several files, one of them empty, one with a line that is
-    cut."""
+    """Embed several files by one process and by two: one file is empty, one has a cut line."""
     monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 40)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # as many as a task has
     texts = [[f"de{n} de{n + size} en{n % 7}" for n in range(size)] for size in (130, 0, 41)]

@@ -18,7 +18,7 @@ from interlingua.training.step import gradients
 from tests.methods.harness import PREFIXES, TINY_OPTIONS, share_of, tiny_batch, tiny_objective
 
 STEPS = 4
-HIDE = {"mask_ratio": 0.5}  # so many that no process has to draw again for having none
+HIDE = {"mask_ratio": 0.5}  # enough that no process has none and draws again
 TERMS = TINY_OPTIONS["combination"]["terms"]
 OPTIONS: dict[str, dict[str, Any]] = {
     "anchor": {
@@ -54,14 +54,13 @@ micro-batches."""
 
 
 def of_case(case: str) -> tuple[str, dict[str, Any]]:
-    """The method of a case, and the options that all of its runs have."""
+    """Return the method of a case, and the options of all its runs."""
     method, plus, variant = case.partition("+")
     return method, VARIANTS.get(plus + variant, {})
 
 
 def run(engine: Engine, case: str, folder: Path) -> dict[str, object]:
-    """Four steps straight, then two resumed from the second: losses and the digests of all
-    weights."""
+    """Run four steps, then two from the second again; return losses and digests of weights."""
     method, options = of_case(case)
     losses: list[float] = []
     digests = []
@@ -98,8 +97,7 @@ def run(engine: Engine, case: str, folder: Path) -> dict[str, object]:
 
 
 def apart(engine: Engine, case: str) -> float:
-    """How far loss and gradients of two processes are from those of one with both their batches,
-    over the largest.
+    """Return the distance of loss and gradients of two processes from one process's.
 
     Two rounds, so that there is something in a queue; they move no weights but teachers'.
     """

@@ -21,8 +21,7 @@ VARIABLE = "INTERLINGUA_TEST_POSTGRES"
 
 
 def programs() -> Path | None:
-    """The folder of a PostgreSQL that has pgvector: on the search path, where Debian puts it, or of
-    pgserver."""
+    """Find PostgreSQL with pgvector on the search path, in Debian's folder or in pgserver."""
     on_path = shutil.which("initdb")
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     for folder in [*([Path(on_path).resolve().parent] if on_path else []), *folders]:
@@ -44,7 +43,7 @@ def programs() -> Path | None:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[str]:
-    """The URL of an empty database of a server that runs until the block ends.
+    """Yield the URL of an empty database on a server that runs until the block ends.
 
     Args:
         folder: of the programs.

@@ -11,8 +11,7 @@ from interlingua.training.template import field_texts
 
 
 def key_table(section: str, cls: type, given: object = None) -> list[str]:
-    """Each field of a config, inherited ones too, with its default and the string that stands under
-    it.
+    """Format each field of a config, inherited ones too, with its default and description.
 
     Args:
         section: its name.
@@ -29,7 +28,7 @@ def key_table(section: str, cls: type, given: object = None) -> list[str]:
 
 
 def check_page(page: Path, text: str) -> None:
-    """Fails where the page is not this text, or writes it with ``UPDATE_DOCS``."""
+    """Fail if the page differs from this text, or write it with ``UPDATE_DOCS``."""
     if os.environ.get("UPDATE_DOCS"):
         page.write_text(text, encoding="utf-8")
     assert page.read_text(encoding="utf-8") == text, (

@@ -2,14 +2,15 @@
 
 A fenced ``console`` block is a session: commands behind ``$ ``, and below each what it prints.
 ``cat FILE`` shows a file. If no command has written the file, the session shows what the reader
-has, and the file is created. A line ``...`` stands for any lines of the output. Fenced ``sh``
-blocks are not run. A ``toml`` or ``python`` block that begins with ``# NAME`` is a file.
+has, and the file is created. A line ``...`` matches any lines of the output. Fenced ``sh``
+blocks are not run. A ``toml`` or ``python`` block that starts with ``# NAME`` is a file.
 ``UPDATE_DOCS=1`` writes the output into the page.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
 import os
 import re
@@ -17,15 +18,15 @@ import shlex
 import sys
 from pathlib import Path
 
-import pytest
-
 from interlingua.cli import main
 
 FENCE = re.compile(r"^```(console|toml|python)\n(.*?)^```$", re.M | re.S)
 FILE_NAME = re.compile(r"# (\S+\.(?:toml|py))$")
-NUMBER = re.compile(r"-?\d+\.\d+")
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]\d+)?")
 DIGEST = re.compile(r"\b[0-9a-f]{12}\b|\b[0-9a-f]{8}(?=\.json)")
-UNIT_OF_TIME = re.compile(r"\d+(?:\.\d+)? (?:ms|s|min|h)\b|\d[\d,.]* (?:pairs|texts|tokens)/s")
+UNIT_OF_TIME = re.compile(
+    r"\d+(?:\.\d+)? (?:ms|s|min|h)\b|\d[\d,.]* (?:pairs|texts|tokens|lines)/s"
+)
 
 
 def follow_sessions(page: str, folder: Path) -> str:
@@ -47,6 +48,29 @@ def follow_sessions(page: str, folder: Path) -> str:
 
     with contextlib.chdir(folder), python_path(folder):
         return FENCE.sub(run_block, page)
+
+
+def opening_of(text: str) -> re.Match[str] | None:
+    """Return the first block of a page if it is a session before the first heading of a section."""
+    first = re.search(r"^(?:```(\w*)\n(.*?)^```|## )", text, re.M | re.S)
+    return first if first and first.group(1) == "console" else None
+
+
+def follow_opening(text: str, folder: Path) -> str:
+    """Run the first session of a page in a folder, and return the page with its output.
+
+    The files of the page are written before, because they may be below the session.
+    """
+    opening = opening_of(text)
+    assert opening is not None
+    with contextlib.chdir(folder), python_path(folder):
+        for kind, body in reversed(FENCE.findall(text)):
+            name = FILE_NAME.match(body.split("\n", 1)[0])
+            if kind != "console" and name:
+                Path(name.group(1)).parent.mkdir(parents=True, exist_ok=True)
+                Path(name.group(1)).write_text(body, encoding="utf-8")
+        session = run_session(opening.group(2))
+    return f"{text[: opening.start(2)]}{session}{text[opening.end(2) :]}"
 
 
 def run_session(body: str) -> str:
@@ -81,6 +105,8 @@ def run_command(words: list[str], shown: str) -> str:
         shown: what the page shows below the command.
     """
     program, *arguments = words
+    if program == "pip":
+        return shown  # the package is installed
     if program == "cat":
         path = Path(arguments[0])
         if not path.exists():
@@ -88,14 +114,15 @@ def run_command(words: list[str], shown: str) -> str:
             path.write_text(shown, encoding="utf-8")
         return path.read_text(encoding="utf-8")
     assert program == "interlingua", words
+    arguments = [name for word in arguments for name in sorted(glob.glob(word)) or [word]]
     out = io.StringIO()
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(out),
-        pytest.raises(SystemExit) as stop,
-    ):
-        main.main(arguments)
-    assert not stop.value.code, (words, out.getvalue())
+    code = None
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            main.main(arguments)
+        except SystemExit as stop:
+            code = stop.code
+    assert not code, (words, out.getvalue())
     text = out.getvalue().replace(f"{Path.cwd()}{os.sep}", "")
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
@@ -117,8 +144,12 @@ def check_sessions(page: Path, folder: Path) -> None:
 
     Decimal numbers, times and digests may differ, because machines differ.
     """
+    compare_page(page, follow_sessions(page.read_text(encoding="utf-8"), folder))
+
+
+def compare_page(page: Path, now: str) -> None:
+    """Fail if a page is not the text of this run, but for numbers; ``UPDATE_DOCS=1`` writes it."""
     text = page.read_text(encoding="utf-8")
-    now = follow_sessions(text, folder)
     if os.environ.get("UPDATE_DOCS"):
         page.write_text(now, encoding="utf-8")
         return

@@ -43,11 +43,11 @@ def workplace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def said(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTERLINGUA_DATA", str(workplace / "data"))
         patch.setattr(sys, "path", [*sys.path])
-        return follow(GUIDE, workplace)
+        return follow(GUIDE, workplace, opening=False)
 
 
 def test_every_command_runs(said, workplace):

@@ -22,11 +22,11 @@ CITATIONS = {
     "DAP": r"Li et al\.,? \(?2023",
     "XLM": r"Conneau and Lample,? \(?(NeurIPS )?2019",
 }
-"""How each is cited where a citation stands directly behind the name."""
+"""Citations of each method that directly follow its name."""
 
 
 YEARS = {"Ham and Kim": "2021", "Hu et al.": "2022", "Janeiro et al.": "2024", "Mao et al.": "2023"}
-"""Of the four papers that are reproduced; MEXMA by the preprint that the tables are numbered by."""
+"""Years of the four reproduced papers. MEXMA's is the preprint's, which numbers the tables."""
 
 
 @pytest.mark.parametrize("authors", YEARS)

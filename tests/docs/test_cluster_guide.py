@@ -13,7 +13,7 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "train-on-a-cl
 COMMAND = re.compile(r"^ *command: (\[.*?\])$", re.M | re.S)
 PYTORCH_JOB = {"RANK": "1", "MASTER_ADDR": "train-master-0", "MASTER_PORT": "23456"}
 INDEXED_JOB = {"JOB_COMPLETION_INDEX": "1"}
-"""What Kubernetes sets in the second pod, by kind of job."""
+"""Environment that Kubernetes sets in the second pod, by kind of job."""
 
 
 @pytest.mark.parametrize(

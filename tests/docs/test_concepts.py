@@ -1,4 +1,4 @@
-"""docs/concepts: the code of a page prints what stands below it, and every link leads to a file."""
+"""docs/concepts: the code of a page prints the output below it, and every link leads to a file."""
 
 from __future__ import annotations
 

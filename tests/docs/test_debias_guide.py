@@ -46,10 +46,10 @@ def workplace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def printed(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])
-        return follow(GUIDE, workplace)
+        return follow(GUIDE, workplace, opening=False)
 
 
 def test_every_command_runs_and_writes_its_output(printed, workplace):

@@ -144,11 +144,11 @@ def write_classification(folder):
 
 @pytest.fixture(scope="module")
 def said(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTERLINGUA_DATA", str(workplace / "data"))
         patch.setattr(sys, "path", [*sys.path])
-        return follow(GUIDE, workplace)
+        return follow(GUIDE, workplace, opening=False)
 
 
 def writes_results(command):

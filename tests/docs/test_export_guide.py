@@ -33,7 +33,7 @@ def workplace(tmp_path_factory, word_vocabulary, prepared):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    return follow(PAGE, workplace, instead={"run.max_steps=300": QUICK})
+    return follow(PAGE, workplace, instead={"run.max_steps=300": QUICK}, opening=False)
 
 
 def test_every_command_does_what_the_page_says(done, workplace):
@@ -45,7 +45,7 @@ def test_every_command_does_what_the_page_says(done, workplace):
     assert re.split("  +", header)[1:] == ["onnx", "onnx int8", "openvino"]
     assert header in PAGE.read_text(encoding="utf-8")
     assert "32 texts" in again
-    assert "times as many texts a second" in static
+    assert "times as many texts per second" in static
     assert (workplace / "static-training" / "run").is_dir()
 
 

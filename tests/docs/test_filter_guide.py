@@ -28,7 +28,7 @@ def workplace(tmp_path_factory):
 
 
 def test_wrong_pairs_are_not_held_out(workplace):
-    instead = {"hf:intfloat/multilingual-e5-small": "guide_words:embed --backend function"}
+    instead = {"score mini": "score guide_words:embed --backend function"}
     assert len(follow(PAGE, workplace, instead=instead)) == 3
     manifest = Manifest.load(workplace / "prepared")
     # Checks reject most of the wrong pairs, and the probability the others.

@@ -36,7 +36,7 @@ def workplace(tmp_path_factory, word_vocabulary):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     return follow(PAGE, workplace, instead={"hf:intfloat/multilingual-e5-small": "model"})
 
 

@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "from-sentence-
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
-    """What the code of the page has set."""
+    """The names that the code of the page sets."""
     for library in ("datasets", "pandas", "polars", "sklearn"):
         pytest.importorskip(library)
     if not has_model():

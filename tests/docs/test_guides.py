@@ -27,7 +27,7 @@ ANSWERS = {
 }
 """The answers of its picture."""
 NOT_RUN = {"from-laser-vecalign-bicleaner", "gallery", REVIEWED}
-"""They show tables and pictures."""
+"""Pages with tables and pictures."""
 
 
 def executed():

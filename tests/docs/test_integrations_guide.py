@@ -32,7 +32,7 @@ def workplace(tmp_path_factory, word_vocabulary):
 
 
 def run_part(package: str, folder: Path) -> dict[str, Any]:
-    """Runs the Python part that imports a package; the names it has set."""
+    """Run the Python part that imports a package, and return the names that it sets."""
     pytest.importorskip(package)
     (code,) = [part for part in PARTS if f"import {package}" in part or f"from {package}" in part]
     names: dict[str, Any] = {}
@@ -43,7 +43,7 @@ def run_part(package: str, folder: Path) -> dict[str, Any]:
 
 def test_parquet_holds_what_encode_gives(workplace):
     pytest.importorskip("pyarrow")
-    follow(PAGE, workplace)
+    follow(PAGE, workplace, instead={"embed news": "embed model news"})
     names = run_part("pyarrow", workplace)
     assert names["texts"] == LINES["en"] + LINES["de"]
     assert np.array_equal(
@@ -52,7 +52,7 @@ def test_parquet_holds_what_encode_gives(workplace):
 
 
 def ranked(workplace: Path) -> list[str]:
-    """The three texts of the page, the nearest to its query first."""
+    """Return the three texts of the page, the nearest to its query first."""
     texts = ["de1 de2", "en3", "ru4 ru5"]
     encoder = Encoder.load(workplace / "model")
     similarities = encoder.encode(texts) @ encoder.encode(["en3 en4"])[0]

@@ -8,7 +8,8 @@ import pytest
 
 from interlingua.corpus.inspection.files import FileLook
 from tests.corpus.inspection.made import faulty, german_english, write_rows
-from tests.docs.markdown import FENCE, follow, run_python
+from tests.docs.markdown import follow, run_python
+from tests.docs.sessions import opening_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "look.md"
 
@@ -28,17 +29,14 @@ def workplace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     return follow(PAGE, workplace)
 
 
 def test_the_report_is_the_one_of_the_page(done):
     printed = done["interlingua look crawl.de-en.tsv --tests our-test-set"].splitlines()
-    shown = next(body for kind, body in FENCE.findall(PAGE.read_text("utf-8")) if kind == "text")
-    for line in shown.splitlines():
-        # The page cuts long lines.
-        beginning = line.removesuffix("...").rstrip()
-        assert any(one.startswith(beginning) for one in printed), line
+    _, *shown = opening_of(PAGE.read_text(encoding="utf-8")).group(2).splitlines()
+    assert [line for line in shown if line not in (*printed, "...")] == []
 
 
 def test_two_texts_have_a_command_for_both(done):

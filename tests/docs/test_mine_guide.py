@@ -32,6 +32,10 @@ def workplace(tmp_path_factory):
     sources, targets, pairs = corpora(60, 100)
     write_lines(folder / "news.de.txt", sources)
     write_lines(folder / "news.en.txt", targets)
+    for code, texts in (("de", sources), ("en", targets)):
+        (folder / code).mkdir()
+        for part in (0, 1):
+            write_lines(folder / code / f"news{part}.txt", texts[part::2])
     for name, texts in (("dev.de", sources), ("dev.en", targets)):
         write_lines(folder / name, [f"{name[4:]}-{n}\t{one}" for n, one in enumerate(texts)])
     write_lines(folder / "dev.gold", [f"de-{a}\ten-{b}" for a, b in pairs])
@@ -48,7 +52,7 @@ def workplace(tmp_path_factory):
 
 
 def unfiltered(folder):
-    """What one process writes, without calibration."""
+    """Write the pairs of one process without calibration."""
     command = "mine tests.mining.invented:embed news.de.txt news.en.txt -o alone.tsv"
     with contextlib.chdir(folder), pytest.raises(SystemExit):
         main.main([*command.split(), "--backend", "function", "--quiet"])
@@ -57,7 +61,7 @@ def unfiltered(folder):
 
 @pytest.fixture(scope="module")
 def said(workplace):
-    """Command -> what it printed."""
+    """Command -> output."""
     pytest.importorskip("faiss")
     with two_workers(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])
@@ -65,23 +69,27 @@ def said(workplace):
         patch.setattr("interlingua.retrieval.topk.speed.TRIED_VECTORS", 256)
         instead = {"runs/ems/model": "tests.mining.invented:embed", "--drop language,": "--drop "}
         instead |= {"dev.zh": "dev.de"}  # invented words are in Latin letters
-        return follow(GUIDE, workplace, extra=("--backend", "function", "--quiet"), instead=instead)
+        extra = ("--backend", "function", "--quiet")
+        return follow(GUIDE, workplace, extra=extra, instead=instead, opening=False)
 
 
 def test_every_command_runs(said, workplace):
     pytest.importorskip("py3langid")  # --check all
-    assert len(said) == 14
+    assert len(said) == 16
     printed = list(said.values())
-    assert "nearest neighbors: " in printed[1]
-    assert "calibration error (ECE)" in printed[2]
-    assert "precision 0.90" in printed[3]
-    assert "of 4 matches are documents of both sides" in printed[5]
-    assert "shard 2/2 is done" in printed[7]
-    assert "best F1 100.00" in printed[13] or "best F1 9" in printed[13]
+    assert "nearest neighbors: " in printed[3]
+    assert "calibration error (ECE)" in printed[4]
+    assert "precision 0.90" in printed[5]
+    assert "of 4 matches name documents of both sides" in printed[5]
+    assert "shard 2/2 is finished" in printed[7]
+    assert "best F1 100.00" in printed[15] or "best F1 9" in printed[15]
     assert len(np.load(workplace / "news.de.npy")) == 160
     assert (workplace / "shared.tsv").read_bytes() == unfiltered(workplace)
-    assert "approximate neighbors (ivf:64): recall@4 1.0000" in printed[12]
+    assert "approximate neighbors (ivf:64): recall@4 1.0000" in printed[14]
     assert (workplace / "pairs.html").is_file()
+    assert len(list((workplace / "mined").glob("*.tsv"))) == 2
+    first = (workplace / "all.tsv").read_text().splitlines()[0].split("\t")
+    assert first[3].partition(":")[0] in ("news0.txt", "news1.txt")
     rows = [json.loads(line) for line in (workplace / "pairs.jsonl").read_text().splitlines()]
     assert set(CHECKS) - {GLOSSARY} <= set(rows[0])
 

@@ -18,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "search-your-do
 TEXT = PAGE.read_text(encoding="utf-8")
 DOCUMENTS = re.search(r"^```text\n(.*?)^```", TEXT, re.M | re.S)[1]
 LANGUAGES = ("de", "en", "fr", "pt", "ru", "ja", "es")
-"""Of the passages, in their order."""
+"""Languages of the passages, in their order."""
 JAPANESE = "図書館の本は二週間借りられます。"
 
 
@@ -38,7 +38,7 @@ def folder(tmp_path):
 
 def test_the_first_part_has_five_lines():
     first = re.search(r"^```python\n(.*?)^```", TEXT, re.M | re.S)[1]
-    assert len([line for line in first.splitlines() if line]) == 5
+    assert len([line for line in first.splitlines() if line and line[0] != "#"]) == 5
 
 
 def test_commands_name_no_model():
@@ -55,8 +55,10 @@ def test_commands_name_no_model():
 def test_the_python_finds_the_passage_of_another_language(folder, capsys):
     names = run_python(PAGE, folder)
     assert names["passages"] == DOCUMENTS.splitlines()
+    printed = TEXT.split("\n# [", 1)[1].split("\n", 1)[0]
     found, *ranking = capsys.readouterr().out.splitlines()
     assert JAPANESE in found
+    assert found == f"[{printed}"
     assert "Lyon" in ranking[0]
 
 

@@ -34,8 +34,8 @@ def workplace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    """Command -> what it printed."""
-    return follow(PAGE, workplace)
+    """Command -> output."""
+    return follow(PAGE, workplace, opening=False)
 
 
 def test_every_command_ends_well(done):

@@ -25,6 +25,7 @@ from interlingua.config import registry
 from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
 from interlingua.errors import ConfigError
 from tests.conftest import pairs
+from tests.docs.sessions import compare_page, is_excerpt, opening_of
 from tests.mining.invented import corpora, write_lines
 from tests.training.runs import losses, records
 
@@ -36,7 +37,7 @@ QUICK = {
     "max_steps = 2000": "max_steps = 3\nlogging_steps = 1\n"
     'device = "cpu"\nthreads = 1\nprecision = "fp32"',
 }
-"""What is in the page for people -> what is quick enough for a test."""
+"""Text of the page -> replacement that is fast enough for a test."""
 WITH_A_MISTAKE = "leters"
 TABLES = {
     "method": registry.METHODS,
@@ -59,7 +60,7 @@ def blocks(language):
 
 
 def write_files(folder):
-    """The blocks that begin with the name of a file."""
+    """Write the blocks that start with the name of a file."""
     for body in blocks("toml") + blocks("python"):
         name = re.match(r"# (\S+)\n", body)[1]
         for long, short in QUICK.items():
@@ -99,7 +100,7 @@ def run(command):
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
-    """The page's files, its package in ``site``, and what its commands read."""
+    """The page's files, its package in ``site``, and the inputs of its commands."""
     folder = tmp_path_factory.mktemp("plug-ins")
     write_files(folder)
     install = "-m pip install -q --disable-pip-version-check --no-build-isolation --no-deps"
@@ -129,7 +130,7 @@ def installed(workplace):
 
 @pytest.fixture(scope="module")
 def ran(workplace, installed):
-    """Command -> what came of it, in the order of the page."""
+    """Command -> result, in the order of the page."""
     pages_commands = [command for command in commands() if command.startswith("interlingua")]
     return {command: run(command) for command in pages_commands}
 
@@ -143,6 +144,17 @@ def test_all_commands_end_well_but_the_wrong_one(ran):
     failed = {command: result.err for command, result in ran.items() if result.code}
     assert len(ran) == 10
     assert [command for command in failed if WITH_A_MISTAKE not in command] == [], failed
+
+
+def test_the_first_command_prints_what_the_page_shows(ran):
+    text = GUIDE.read_text(encoding="utf-8")
+    opening = opening_of(text)
+    command, shown = opening.group(2).split("\n", 1)
+    result = ran[command.removeprefix("$ ")]
+    output = "".join(f"{line.rstrip()}\n" for line in (result.err + result.out).splitlines())
+    if is_excerpt(shown, output):
+        output = shown
+    compare_page(GUIDE, f"{text[: opening.start(2)]}{command}\n{output}{text[opening.end(2) :]}")
 
 
 def test_the_installed_method_was_trained(workplace, ran):
@@ -173,7 +185,7 @@ def test_vicreg_is_short_and_is_its_equations():
 
 
 def test_two_processes_compute_the_losses_of_one(workplace, ran):
-    """The variances of a gathered batch; a process's own half has others."""
+    """Compare the variances of a gathered batch, which differ from those of each half."""
     one, two = losses(workplace / "vicreg"), losses(workplace / "vicreg-2")
     assert len(one) == 3
     assert two == pytest.approx(one, rel=1e-5)

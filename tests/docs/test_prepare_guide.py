@@ -23,10 +23,10 @@ GUIDE = DOCS / "how-to" / "prepare.md"
 REFERENCE = DOCS / "reference" / "prepare.md"
 HEAD = """# The keys of a preparation config
 
-A TOML file; what has no default must be given. `--set section.key=value` overrides one.
-[how-to/prepare.md](../how-to/prepare.md) shows them at work. `None` means that the key may be left out. A path may be
-a glob, and `~` and `$VARIABLES` are expanded; it starts at the file's folder, one of `--set` or of a variable at the
-working directory.
+A preparation config is a TOML file. A key without a default is required; a key with the default `None` may be left out.
+`--set section.key=value` overrides a key. [Prepare a corpus](../how-to/prepare.md) has examples. A path may be a pattern such as
+`*.tsv`, and `~` and `$VARIABLES` are expanded. A relative path starts at the folder of the file. In `--set` and in environment
+variables it starts at the working directory.
 """
 
 
@@ -58,7 +58,7 @@ def test_the_guide_names_every_format_and_everything_in_the_folder(workplace):
 
 
 def by_default(section):
-    """A section as it is where the file does not have it.
+    """Return a section's defaults, with a validation set like the test set.
 
     The validation set is not empty then, as the test set is.
     """

@@ -18,11 +18,11 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python.md"
 HEAD = """\
 # The verbs as Python functions
 
-Each is `interlingua.VERB(...)`. Defaults and help texts are those of the [command line](cli.md)."""
+Each command of the [command line](cli.md) is a function `interlingua.VERB` with its options."""
 
 
 def functions():
-    """The functions that are made from a dataclass, by verb, in the order of the work."""
+    """Return the functions that are made from a dataclass, by verb, in the order of the work."""
     found = {}
     for verb in VERBS:
         try:
@@ -33,7 +33,7 @@ def functions():
 
 
 def section(verb, function):
-    """The table of a verb."""
+    """Return the table of a verb."""
     summary = function.__doc__.partition("\n")[0]
     lines = [
         "",
@@ -41,13 +41,15 @@ def section(verb, function):
         "",
         summary,
         "",
-        "| option | default | unit | meaning |",
-        "|---|---|---|---|",
+        "| option | default | meaning |",
+        "|---|---|---|",
     ]
     for field, declaration in declared(function.options):
         default = "" if field.default is dataclasses.MISSING else f"`{_shown(field.default)}`"
         meaning = declaration.help.replace("|", "\\|")
-        lines.append(f"| `{field.name}` | {default} | {declaration.unit or ''} | {meaning} |")
+        if declaration.unit is not None and declaration.unit not in meaning:
+            meaning += f" Unit: {declaration.unit}."
+        lines.append(f"| `{field.name}` | {default} | {meaning} |")
     positional = [
         name
         for name, parameter in inspect.signature(function).parameters.items()
@@ -56,7 +58,7 @@ def section(verb, function):
     return [
         *lines,
         "",
-        f"Without their names: {', '.join(f'`{name}`' for name in positional) or 'none'}.",
+        f"Positional: {', '.join(f'`{name}`' for name in positional) or 'none'}.",
     ]
 
 

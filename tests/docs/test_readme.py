@@ -105,7 +105,7 @@ def test_own_numbers_are_those_of_the_results():
 
 
 def test_the_first_two_screens_end_before_the_methods():
-    """A row of a table or a line of text is a line on the screen."""
+    """Count lines of the screen: rows of tables and lines of text."""
     first = README[: README.index("\n## Methods\n")]
     assert len([line for line in first.splitlines() if line.strip()]) <= 90
 
@@ -131,7 +131,7 @@ def code_of_the_readme():
 
 
 def run(code):
-    """What it prints."""
+    """Return the output of code."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(code, "README.md", "exec"), {})

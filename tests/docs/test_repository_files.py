@@ -28,7 +28,7 @@ def matrix_of(job):
 
 
 def made(workflow):
-    """The targets that the jobs of a workflow make."""
+    """Return the targets that the jobs of a workflow make."""
     found = set()
     for job in WORKFLOWS[workflow]["jobs"].values():
         for step in job.get("steps", ()):

@@ -44,7 +44,7 @@ def section(title):
 
 
 def commands():
-    """Every command of the page, with the rows of a loop written out."""
+    """Return every command of the page, with the rows of a loop written out."""
     # A fence would pair up with a command's own marks.
     outside = re.sub(r"^```.*?^```", "", PAGE, flags=re.M | re.S)
     lines = re.sub(r" \\\n +", " ", PAGE)
@@ -103,7 +103,7 @@ def single_commands():
 
 
 def config_of(command):
-    """Path and table of the TOML that a command names."""
+    """Return path and table of the TOML that a command names."""
     (path,) = re.findall(r"experiments/[\w./-]+\.toml", command)
     return ROOT / path, load_toml(ROOT / path)
 
@@ -137,8 +137,7 @@ def test_every_evaluation_set_kept_out_is_fetched_by_a_command():
 
 
 def test_evaluation_sets_kept_out_are_found_where_they_land(monkeypatch):
-    """The page sets the variable to a folder below the repository, and the files of experiments/
-    name it."""
+    """Check the variable of the page against the folders that files of experiments/ name."""
     (variable, folder) = re.search(r"export (\w+)=(\S+)", PAGE).groups()
     monkeypatch.setenv(variable, folder)
     monkeypatch.chdir(ROOT)
@@ -165,7 +164,7 @@ def test_every_suite_and_analysis_of_a_command_exists():
 
 @pytest.mark.parametrize("folder", PAPERS)
 def test_every_file_of_a_paper_is_on_the_page(folder):
-    """Those of a row of the paper: their header names the paper and a table or a figure first."""
+    """Require files with a header that names the paper and a table or figure first."""
     text = " ".join(commands())
     for path in sorted((ROOT / "experiments" / folder).glob("*.toml")):
         header = path.read_text(encoding="utf-8").split("\n", 1)[0]
@@ -174,8 +173,7 @@ def test_every_file_of_a_paper_is_on_the_page(folder):
 
 
 def test_every_command_line_is_understood(monkeypatch):
-    """Options by the parser of the command line, and files with their overrides as the verbs load
-    them."""
+    """Parse options by the command line, and load files with their overrides like the verbs."""
     monkeypatch.setenv("INTERLINGUA_DATA", "data")
     monkeypatch.chdir(ROOT)
     parsers = {}

@@ -1,6 +1,6 @@
 """docs/results/: the commands of a section print its tables from the stored results.
 
-A table belongs to the innermost heading above it that either begins with "Not stored: " and what is
+A table belongs to the innermost heading above it that either starts with "Not stored: " and what is
 missing, or has commands that read ``experiments/results``. Headings that have neither are titles of
 tables. docs/results.md has the findings, each with the page of its numbers.
 """
@@ -60,12 +60,12 @@ def read_sections(page):
 
 
 def tables_of(text):
-    """The tables of a text, each a list of lines."""
+    """Return the tables of a text, each a list of lines."""
     return [block.splitlines() for block in re.findall(r"(?:^\|.*\n)+", text, re.M)]
 
 
 def tables_by_section(page):
-    """Each table with the section that it belongs to; None if no heading says where it is from."""
+    """Return each table with its section; None if no heading states its origin."""
     found, above = [], {}
     for section in read_sections(page):
         above = {level: one for level, one in above.items() if level < section.level}
@@ -97,7 +97,7 @@ def cells_of(line):
 
 
 def is_printed(section, table):
-    """Whether the commands of a section print a table of it."""
+    """Return whether the commands of a section print a table of it."""
     return table in printed_tables(section)
 
 

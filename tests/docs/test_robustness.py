@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "reference" / "robustness.md"
 
 
 def named() -> list[tuple[str, str]]:
-    """Path and name of each test on the page; one without a path is of the file named before it."""
+    """Return path and name of each test on the page. A missing path is that of the last test."""
     found = []
     path = ""
     for file, name in re.findall(r"`(tests/[\w/]+\.py)?::(\w+)`", PAGE.read_text(encoding="utf-8")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -53,6 +54,9 @@ def workplace(tmp_path_factory, word_vocabulary):
         ("1.gold", "chapter.gold"),
     ):
         (folder / name).rename(folder / path)
+    for code in ("de", "en"):
+        (folder / code).mkdir()
+        shutil.copy(folder / f"chapter.{code}.txt", folder / code / "chapter.txt")
     rows = "chapter.de.txt\tchapter.en.txt\t\tchapter.gold\n2.de\t2.en\n"
     (folder / "documents.tsv").write_text(rows, encoding="utf-8")
     return folder
@@ -63,6 +67,7 @@ def test_score(workplace, capsys):
         DOCS / "how-to" / "score.md",
         workplace,
         instead={"hf:intfloat/multilingual-e5-small": "model"},
+        opening=False,
     )
     assert len(done) == 9
     kept, rest = (
@@ -100,13 +105,17 @@ def test_align(workplace, capsys):
     done = follow(
         DOCS / "how-to" / "align.md",
         workplace,
-        instead={"hf:intfloat/multilingual-e5-small": "model"},
+        instead={
+            "hf:intfloat/multilingual-e5-small": "model",
+            "align chapter.de.txt": "align model chapter.de.txt",
+        },
     )
-    assert len(done) == 4
+    assert len(done) == 5
     assert read_links(workplace / "chapter.align")
     assert sorted(path.name for path in (workplace / "links").iterdir()) == [
         "2.de.align",
         "chapter.de.txt.align",
+        "chapter.txt.align",
     ]
     pairs = list(read_pairs(workplace / "bitext.tsv", source_language="de", target_language="en"))
     assert pairs[0].score is not None

@@ -48,11 +48,11 @@ def workplace(tmp_path_factory, word_vocabulary):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    """Command -> what it printed; the server is tested elsewhere."""
+    """Command -> output. The server is tested elsewhere."""
     files = " ".join(f"texts/{code}.txt" for code in LANGUAGES)
     printed = {}
     with contextlib.chdir(workplace):
-        for step in steps(PAGE):
+        for step in steps(PAGE, opening=False):
             command = step.command.replace("texts/*.txt", files).replace(
                 "texts/en.txt", "texts/eng_Latn.txt"
             )

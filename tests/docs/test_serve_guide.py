@@ -7,6 +7,9 @@ import dataclasses
 import json
 import re
 import shlex
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,8 @@ from interlingua.cli.verb import make_verb_command
 from interlingua.serving.app import make_app
 from interlingua.serving.model import ServedModel
 from interlingua.serving.settings import ServeSettings
+from tests.docs.markdown import has_model
+from tests.docs.sessions import compare_page
 from tests.tiny import tiny_encoder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "serve.md"
@@ -58,10 +63,44 @@ def test_its_paths_are_those_of_the_server(client):
     served = {
         path for path in json.loads(client.get("/openapi.json").text)["paths"] if "{" not in path
     }
-    # Those of an index are there with one alone; those of Azure and of lists are not described.
+    # Those of an index exist only with one; those of Azure and of lists are not described.
     of_index = {"/search", "/index/info", "/index/add", "/index/delete"}
     hidden = {"/openapi.json", "/openai/deployments/NAME/embeddings", "/api/tags"}
     assert named == served | of_index | hidden
+
+
+@pytest.mark.skipif(not has_model(), reason="the default model is not installed")
+def test_the_server_prints_and_replies_what_the_page_shows():
+    command, request = re.findall(r"^```console\n\$ (.*)\n", TEXT, re.M)[:2]
+    port = re.search(r"localhost:(\d+)", request)[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", *shlex.split(command), "--port", "0", "--threads", "1"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        line = server.stderr.readline()
+        address = re.search(r"http://\S+:(\d+)", line)
+        words = shlex.split(request)
+        path = words[1].partition("/")[2]
+        asked = urllib.request.Request(
+            f"{address[0]}/{path}",
+            data=words[words.index("-d") + 1].encode(),
+            headers={"content-type": "application/json"},
+        )
+        with urllib.request.urlopen(asked, timeout=60) as reply:
+            answer = reply.read().decode()
+    finally:
+        server.terminate()
+        server.communicate()
+    line = line.replace(f":{address[1]}", f":{port}")
+    output = {command: line.strip(), request: answer.strip()}
+    now = TEXT
+    for asked_for, printed in output.items():
+        block = f"```console\n$ {asked_for}\n"
+        before, after = now.split(block)
+        now = f"{before}{block}{printed}\n{after[after.index('```') :]}"
+    compare_page(PAGE, now)
 
 
 def test_its_flags_exist():

@@ -12,7 +12,14 @@ import pytest
 
 from interlingua.config.registry import ANALYSES, BACKENDS, CHECKS, FORMATS, METHODS, TASKS
 from interlingua.errors import MissingExtraError
-from tools.site_hooks import TOP_LEVEL, api_modules, from_top, with_site_links
+from tools.site_hooks import (
+    TOP_LEVEL,
+    api_modules,
+    from_top,
+    on_page_content,
+    on_post_template,
+    with_site_links,
+)
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +30,7 @@ LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
 
 
 def pages_of(nav):
-    """The pages of a navigation, from all its levels."""
+    """Return the pages of a navigation, from all its levels."""
     if isinstance(nav, str):
         return [nav]
     entries = nav.values() if isinstance(nav, dict) else nav
@@ -31,7 +38,7 @@ def pages_of(nav):
 
 
 def anchors(page):
-    """What a heading can be linked by."""
+    """Return the names by which a heading can be linked."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
@@ -96,3 +103,39 @@ def test_links_of_the_repositorys_top_lead_to_pages_or_become_text(page, name):
         *(str(picture.relative_to(DOCS)) for picture in DOCS.rglob("*.svg")),
     }
     assert [target for target in targets if target not in shown] == []
+
+
+def test_the_page_for_a_wrong_address_leads_to_the_first_page():
+    theme = '<a href="/index.html" title="x" class="md-header__button md-logo"></a>'
+    theme += "<h1>404 - Not found</h1>"
+    page = on_post_template(theme, template_name="404.html")
+    assert page.count('href="/index.html"') == 2
+    assert "404 -" not in page
+    assert on_post_template(theme, template_name="sitemap.xml") == theme
+
+
+def code_lines(*lines):
+    return "".join(
+        f'<span id="__span-0-{number}">{line}\n</span>' for number, line in enumerate(lines, 1)
+    )
+
+
+def test_only_lines_with_a_dollar_and_those_of_loops_are_commands():
+    read = code_lines(
+        '<span class="gp">$ </span>cat<span class="w"> </span>a.md',
+        '<span class="gp"># </span><span class="nb">The</span> castle',
+        '<span class="gp">$ </span><span class="k">for</span> n <span class="k">in</span> 1 \\',
+        '    2; <span class="k">do</span>',
+        '<span class="gp">  $</span>run $n',
+        '<span class="go">  done</span>',
+        '<span class="go">1</span>',
+    )
+    assert on_page_content(read) == code_lines(
+        '<span class="gp">$ </span>cat<span class="w"> </span>a.md',
+        '<span class="go"># The castle</span>',
+        '<span class="gp">$ </span><span class="k">for</span> n <span class="k">in</span> 1 \\',
+        '    2; <span class="k">do</span>',
+        "<span>  $</span>run $n",
+        "<span>  done</span>",
+        '<span class="go">1</span>',
+    )

@@ -44,7 +44,7 @@ def workplace(tmp_path_factory, word_vocabulary, prepared):
 
 @pytest.fixture(scope="module")
 def said(workplace):
-    """Command -> what it printed.
+    """Command -> output.
 
     Widths are a tenth of the page's, the model being a tenth as wide.
     """
@@ -53,7 +53,7 @@ def said(workplace):
     text = text.replace("max_steps = 1000", 'max_steps = 3\nthreads = 1\ndevice = "cpu"')
     tiny = workplace / "page.md"
     tiny.write_text(text, encoding="utf-8")
-    return follow(tiny, workplace, instead={"dim 128": "dim 12"})
+    return follow(tiny, workplace, instead={"dim 128": "dim 12", "embed news": "embed model news"})
 
 
 def test_every_command_runs(said, workplace):

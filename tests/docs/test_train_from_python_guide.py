@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 import sys
 from pathlib import Path
@@ -20,23 +21,27 @@ QUICK = {
     "ems-small": "ems-tiny",
     '"max_steps": 2000,': '"max_steps": 3, "device": "cpu", "threads": 1, "precision": "fp32",',
 }
-"""What is in the page for people -> what is quick enough for a test."""
+"""Text of the page -> replacement that is fast enough for a test."""
 
 
 @pytest.fixture(scope="module")
-def workplace(tmp_path_factory):
+def workplace(tmp_path_factory, prepared):
     for library in ("datasets", "pandas", "polars"):
         pytest.importorskip(library)
     folder = tmp_path_factory.mktemp("own-pairs")
     rows = pairs("deu_Latn", 400, seed=0)
     code = f"german = {[a for a, _ in rows]!r}\nenglish = {[b for _, b in rows]!r}\n"
     (folder / "my_code.py").write_text(code, encoding="utf-8")
+    text = PAGE.with_name("train.md").read_text(encoding="utf-8")
+    config = re.search(r"^```toml\n(# train.toml\n.*?)^```", text, re.M | re.S)[1]
+    config = config.replace('"prepared"', f'"{prepared}"').replace("[run]", "[run]\nthreads = 1")
+    (folder / "train.toml").write_text(config, encoding="utf-8")
     return folder
 
 
 @pytest.fixture(scope="module")
 def names(workplace):
-    """What the code of the page has set."""
+    """The names that the code of the page sets."""
     text = PAGE.read_text(encoding="utf-8")
     for long, short in QUICK.items():
         assert long in text
@@ -55,6 +60,14 @@ def test_pairs_of_each_kind_become_files(names, workplace):
         assert (
             len((workplace / f"{kind}.de-en.tsv").read_text(encoding="utf-8").splitlines()) == 100
         )
+
+
+def test_the_first_part_prints_what_its_comment_says(workplace):
+    text = PAGE.read_text(encoding="utf-8")
+    first = re.search(r"^```python\n(.*?)^```", text, re.M | re.S)[1]
+    with contextlib.chdir(workplace), contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(first, PAGE.name, "exec"), {})
+    assert f"# {out.getvalue()}" in first
 
 
 def test_the_pairs_are_trained_on(names, workplace):

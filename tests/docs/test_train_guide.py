@@ -26,9 +26,10 @@ GUIDE = DOCS / "how-to" / "train.md"
 REFERENCE = DOCS / "reference" / "train.md"
 HEAD = """# The keys of a training config
 
-A TOML file with six sections; what has no default must be given. `--set section.key=value` overrides one.
-[how-to/train.md](../how-to/train.md) shows them at work. `None` means that the key may be left out. `[[stage]]` stands
-in a file of several runs. Paths start at the file's folder, those of `--set` or of a variable at the working directory.
+A training config is a TOML file with six sections. A key without a default is required; a key with the default `None` may be
+left out. `--set section.key=value` overrides a key. [Train an encoder](../how-to/train.md) has examples. The section `[[stage]]`
+belongs to a file of several runs. A relative path starts at the folder of the file. In `--set` and in environment variables it
+starts at the working directory.
 """
 
 
@@ -61,7 +62,7 @@ def test_the_guide_names_what_may_change():
 
 
 def method_sections(name):
-    """A method's own options, and the sections below them."""
+    """Return a method's own options, and the sections below them."""
     cls = resolve_name(METHODS, name).Config
     yield f'method], name = "{name}"', cls
     for field in dataclasses.fields(cls):

@@ -14,10 +14,11 @@ import pytest
 
 from interlingua.encoder.encoder import Encoder
 from tests.docs import postgres
+from tests.docs.markdown import has_model
 from tests.tiny import tiny_encoder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "vector-stores.md"
-PARTS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+FIRST, *PARTS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 LINES = {"en": ["en1 en2", "en3", "en4 en5 en6"], "de": ["de1 de2", "de3", "de4 de5 de6"]}
 TEXTS = LINES["en"] + LINES["de"]
 
@@ -40,10 +41,16 @@ def run_part(code: str, folder: Path) -> dict[str, Any]:
 
 
 def ranked(folder: Path) -> list[str]:
-    """The texts, the nearest to the page's query first."""
+    """Return the texts, the nearest to the page's query first."""
     encoder = Encoder.load(folder / "model")
     similarities = encoder.encode(TEXTS) @ encoder.encode(["en1 en2"])[0]
     return [TEXTS[row] for row in np.argsort(-similarities)]
+
+
+@pytest.mark.skipif(not has_model(), reason="the default model is not installed")
+def test_the_first_part_prints_what_its_comment_says(workplace, capsys):
+    run_part(FIRST, workplace)
+    assert f"# {capsys.readouterr().out}" in FIRST
 
 
 @pytest.mark.parametrize("code", PARTS)

@@ -13,14 +13,14 @@ from interlingua.encoder.static import STATIC_MAX_TOKENS, StaticBackbone, static
 
 
 def with_layers(encoder, *layers, shift=None):
-    """The encoder with layers after pooling."""
+    """Return the encoder with layers after pooling."""
     settings = encoder.settings
     chain = PostPooling(layers)
     return Encoder(encoder.backbone, encoder.vocabulary, settings, chain, shift).eval()
 
 
 def static_of(vocabulary, dim):
-    """Token vectors at random."""
+    """Return random token vectors."""
     torch.manual_seed(0)
     backbone = StaticBackbone(
         static_model_config(vocabulary.size, dim, pad_token_id=vocabulary.pad_id)
@@ -34,12 +34,12 @@ def edit_json(path, **changes):
 
 
 def add_module(folder, kind):
-    """Lists another module of sentence-transformers, the last one."""
+    """List another module of sentence-transformers, the last one."""
     modules = json.loads((folder / "modules.json").read_text())
     modules.append({"path": f"9_{kind}", "type": f"sentence_transformers.models.{kind}"})
     (folder / "modules.json").write_text(json.dumps(modules))
 
 
 def closeness(found, expected):
-    """The smallest cosine of two lists of vectors of length 1."""
+    """Return the smallest cosine of two lists of unit vectors."""
     return float((found * expected).sum(axis=1).min())

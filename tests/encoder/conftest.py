@@ -28,7 +28,7 @@ FRAME = {"cls_token": "<s>", "sep_token": "</s>", "bos_token": "<s>", "eos_token
 
 
 def tiny_vocabulary(*, frame: bool, texts=SENTENCES, size=160) -> Vocabulary:
-    """A BPE of some texts.
+    """Train a BPE vocabulary on some texts.
 
     With ``frame`` it puts <s> and </s> around each text, as XLM-R's.
     """

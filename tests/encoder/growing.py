@@ -15,7 +15,7 @@ def _vocabulary(tokenizer, added):
 
 
 def unigram(pieces, *, added=(), scores=None, frame=False):
-    """As XLM-R's: earlier pieces score more."""
+    """Build a Unigram vocabulary like XLM-R's: earlier pieces have higher scores."""
     entries = [(token, 0.0) for token in SPECIAL.values()]
     entries += [
         (piece, (scores or {}).get(piece, -1.0 - place / 8)) for place, piece in enumerate(pieces)
@@ -30,7 +30,7 @@ def unigram(pieces, *, added=(), scores=None, frame=False):
 
 
 def wordpiece(pieces, *, added=()):
-    """As BERT's."""
+    """Build a WordPiece vocabulary like BERT's."""
     ids = {token: number for number, token in enumerate([*SPECIAL.values(), *pieces])}
     tokenizer = Tokenizer(models.WordPiece(ids, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -38,7 +38,7 @@ def wordpiece(pieces, *, added=()):
 
 
 def bpe(pieces, *, merges=(), added=()):
-    """SentencePiece's BPE."""
+    """Build a BPE vocabulary like SentencePiece's."""
     ids = {token: number for number, token in enumerate([*SPECIAL.values(), *pieces])}
     tokenizer = Tokenizer(models.BPE(ids, list(merges), unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -46,7 +46,7 @@ def bpe(pieces, *, merges=(), added=()):
 
 
 def trained_wordpiece(texts, size, *, lowercase=True):
-    """As BERT's, with [CLS] and [SEP] around each text."""
+    """Train a WordPiece vocabulary like BERT's, with [CLS] and [SEP] around each text."""
     roles = ("pad", "unk", "cls", "sep", "mask")
     special = {f"{role}_token": f"[{role.upper()}]" for role in roles}
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))

@@ -25,7 +25,7 @@ def papers_slopes(heads):
 
 
 def rotated(row, position, base):
-    """One head's vector, pair by pair, as complex numbers; no base: as it is."""
+    """Rotate one head's vector pair by pair as complex numbers. Without base, keep it."""
     if base is None:
         return row
     half = len(row) // 2
@@ -38,7 +38,7 @@ def rotated(row, position, base):
 
 
 def naive_attention(q, k, v, heads, *, window=None, shown=None, base=None, alibi=False):
-    """Of one sentence (L, D), token by token and head by head."""
+    """Compute attention of one sentence (L, D), token by token and head by head."""
     width = q.shape[1] // heads
     slopes = papers_slopes(heads)
     rows = []
@@ -59,7 +59,7 @@ def naive_attention(q, k, v, heads, *, window=None, shown=None, base=None, alibi
 
 
 def naive_layer(layer, x, *, context=None, shown=None):
-    """One sentence (L, D), written out from the description of each choice.
+    """Compute a layer of one sentence (L, D) from the description of each choice.
 
     Queries come from ``x``, keys and values from ``context``, of the tokens that are shown.
     """
@@ -85,7 +85,7 @@ def naive_layer(layer, x, *, context=None, shown=None):
 
 
 def naive_embed(backbone, ids, positions, *, words=None):
-    """LayerNorm of word, position and type embeddings of one sentence."""
+    """Compute LayerNorm of word, position and type embeddings of one sentence."""
     words = backbone.word_embeddings.weight[ids] if words is None else words
     table = backbone.position_embeddings.weight
     types = backbone.token_type_embeddings
@@ -94,7 +94,7 @@ def naive_embed(backbone, ids, positions, *, words=None):
 
 
 def naive_backbone(backbone, ids, positions=None, *, words=None, num_layers=None):
-    """Hidden states of one sentence."""
+    """Compute hidden states of one sentence."""
     x = naive_embed(backbone, ids, range(len(ids)) if positions is None else positions, words=words)
     for layer in backbone.layers[:num_layers]:
         x = naive_layer(layer, x)
@@ -102,12 +102,12 @@ def naive_backbone(backbone, ids, positions=None, *, words=None, num_layers=None
 
 
 def naive_cross_entropy(hidden, weight, bias, target):
-    """-log softmax(W h + b) at the target, for one token."""
+    """Compute -log softmax(W h + b) at the target, for one token."""
     return -F.log_softmax(weight @ hidden + bias, dim=0)[target]
 
 
 def with_rounded_matrices(backbone):
-    """A copy, with the matrices of its layers rounded to bfloat16."""
+    """Return a copy, with the matrices of its layers rounded to bfloat16."""
     rounded = copy.deepcopy(backbone)
     for parameter in rounded.layers.parameters():
         if parameter.dim() == 2:

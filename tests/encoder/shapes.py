@@ -55,7 +55,7 @@ THEIRS = {
 
 
 def transformers_model(name, *, attention="eager", vocab_size=100, **options):
-    """A model of transformers with random weights, biases and norms away from 0 and 1."""
+    """Build a model of transformers with random weights, biases and norms away from 0 and 1."""
     import transformers
 
     if not hasattr(transformers, f"{name}Config"):
@@ -75,13 +75,13 @@ def transformers_model(name, *, attention="eager", vocab_size=100, **options):
 
 
 def padded_states(model, batch):
-    """States of a model of transformers, without those of padding."""
+    """Return states of a model of transformers, without those of padding."""
     ids, mask = batch.padded(model.config.pad_token_id)
     return model(input_ids=ids, attention_mask=mask.long()).last_hidden_state[mask]
 
 
 def loaded(folder):
-    """The backbone of a model directory."""
+    """Load the backbone of a model directory."""
     config, weights, _ = read_directory(folder)
     backbone = Backbone(config)
     backbone.load_state_dict(weights)
@@ -89,13 +89,13 @@ def loaded(folder):
 
 
 def saved_and_loaded(model, folder):
-    """The backbone of a model that transformers writes."""
+    """Load the backbone of a model that transformers writes."""
     model.save_pretrained(folder)
     return loaded(folder)
 
 
 def tiny_backbone(scheme="torch", *, noise=0.1, vocab_size=100, **shape):
-    """A backbone with random weights, its biases and norms away from 0 and 1."""
+    """Build a backbone with random weights, its biases and norms away from 0 and 1."""
     torch.manual_seed(0)
     backbone = Backbone(BackboneConfig(vocab_size=vocab_size, **{**SIZES, **shape}))
     backbone.initialize(scheme)
@@ -106,17 +106,17 @@ def tiny_backbone(scheme="torch", *, noise=0.1, vocab_size=100, **shape):
 
 
 def tiny_encoder(vocabulary, pooling="mean", *, seed=0, **shape):
-    """An encoder of random weights, in evaluation mode."""
+    """Build an encoder of random weights, in evaluation mode."""
     torch.manual_seed(seed)
     config = BackboneConfig(vocab_size=vocabulary.size, **{**SIZES, **shape})
     return Encoder.from_scratch(config, vocabulary, pooling).eval()
 
 
 def states_of(form, batch):
-    """What a backbone, or a form of it for inference, gives for a batch."""
+    """Return the states of a batch from a backbone or its form for inference."""
     return form(batch.input_ids, batch.cu_seqlens)
 
 
 def layout_of(lengths, **options):
-    """Of sentences of so many tokens."""
+    """Return the layout of sentences with these numbers of tokens."""
     return Layout.of(torch.tensor([0, *lengths]).cumsum(0).int(), **options)

@@ -18,7 +18,7 @@ from tests.training.runs import run_python
 
 
 def one_by_one(encoder, texts):
-    """Each text alone through the training path."""
+    """Encode each text separately through the training path."""
     rows = []
     with torch.no_grad():
         for ids in encoder.vocabulary.encode(texts, max_tokens=encoder.max_tokens):
@@ -183,7 +183,7 @@ def test_a_failure_leaves_no_output(encoder, sentences, tmp_path, monkeypatch):
 
 
 def test_memory_stays_bounded_by_the_window(encoder, sentences, tmp_path, monkeypatch):
-    """Never more than three windows read ahead of what is written."""
+    """Check that at most three windows are read ahead of the written output."""
     monkeypatch.setattr(encode_module, "WINDOW_TEXTS", 4)
     read, written = 0, []
 
@@ -254,7 +254,7 @@ print(sorted(spent)[2])
 
 @pytest.mark.skipif(library("layers") is None, reason="needs the compiled kernel")
 def test_a_query_keeps_no_core_busy_afterwards(framed_vocabulary, sentences, tmp_path):
-    """As threads of torch and of the tokenizer do, which wait for more work for milliseconds."""
+    """Check the threads of torch and of the tokenizer, which wait busily for milliseconds."""
     shape = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 128}
     encoder = with_layers(tiny_encoder(framed_vocabulary, **shape), Dense(64, 384), Dense(384, 64))
     encoder.save(tmp_path / "model")
@@ -263,7 +263,7 @@ def test_a_query_keeps_no_core_busy_afterwards(framed_vocabulary, sentences, tmp
 
 
 def test_few_sentences_are_one_batch_for_all_threads(encoder, sentences, monkeypatch, set_threads):
-    """That has the threads of torch, and is not cut into one for each."""
+    """Check one batch with the threads of torch, not a part per thread."""
     seen = []
     original = encode_module._BatchRunner.pooled
     monkeypatch.setattr(
@@ -286,10 +286,10 @@ def test_progress_counts_every_text(encoder, sentences, capsys):
 @pytest.mark.parametrize(
     ("texts", "options", "kind", "match"),
     [
-        ({"a text"}, {}, ConfigError, "got a set"),
-        (["a text"], {"batch_size": 0}, ConfigError, "batch_size is 0"),
-        (["a text"], {"batch_tokens": 0}, ConfigError, "batch_tokens is 0"),
-        (["a text"], {"dtype": "float8"}, ConfigError, r"dtype 'float8' .*: float32"),
+        ({"a text"}, {}, ConfigError, "found a set"),
+        (["a text"], {"batch_size": 0}, ConfigError, "batch_size: .*found 0"),
+        (["a text"], {"batch_tokens": 0}, ConfigError, "batch_tokens: .*found 0"),
+        (["a text"], {"dtype": "float8"}, ConfigError, r"dtype 'float8'; .*: float32"),
         (["a text"], {"language": "Germn"}, DataError, "Germn"),
     ],
 )

@@ -46,7 +46,7 @@ def any_encoder(request, plain_vocabulary, framed_vocabulary):
 def test_packed_is_padded_for_every_pooling(
     framed_encoder, sentences, pooling, include_special, tmp_path
 ):
-    """The rectangle of Hugging Face: padded states, masked by hand."""
+    """Compare with the rectangle of Hugging Face: padded states, masked by hand."""
     transformers = pytest.importorskip("transformers")
     encoder = framed_encoder
     encoder.settings = EncodingSettings(
@@ -180,7 +180,7 @@ def test_clone_has_weights_of_its_own(encoder):
 
 @pytest.fixture
 def made(monkeypatch):
-    """The snapshots that were laid out, as weak references."""
+    """The created snapshots, as weak references."""
     found, original = [], snapshots.freeze
 
     def noted(*arguments):
@@ -235,7 +235,7 @@ def test_devices_that_are_not_there_are_named():
     assert choose_device("cpu") == torch.device("cpu")
     assert choose_device().type == ("cuda" if torch.cuda.is_available() else "cpu")
     for name in ("cuda:99", "tpu7"):
-        with pytest.raises(ConfigError, match=f"device '{name}' can't be"):
+        with pytest.raises(ConfigError, match=f"device '{name}' cannot be"):
             choose_device(name)
 
 

@@ -15,7 +15,7 @@ def test_the_first_bad_row_is_named(bad):
     with pytest.raises(DataError, match=r"text 3; .*--dtype"):
         check_finite(vectors, lambda row: f"text {row}")
     vectors[4, 0] = bad
-    with pytest.raises(TaskError, match="text 3 and 1 more; try"):
+    with pytest.raises(TaskError, match="text 3 and 1 more; "):
         check_finite(vectors, lambda row: f"text {row}", error=TaskError)
 
 

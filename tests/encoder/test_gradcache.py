@@ -31,7 +31,7 @@ def sentences(count):
 
 
 def contrast(embeddings):
-    """Every sentence against every other: no part's gradient can be had from the part alone."""
+    """Contrast every sentence with every other, so that no gradient depends on one part only."""
     x, y = torch.nn.functional.normalize(embeddings, dim=1).chunk(2)
     return torch.nn.functional.cross_entropy(x @ y.T / 0.1, torch.arange(len(x)))
 
@@ -77,7 +77,7 @@ def test_token_states_and_their_gradients_are_the_plain_ones():
 
 @pytest.mark.parametrize(("dropout", "autocast"), [(0.3, False), (0.0, True)])
 def test_it_is_bit_for_bit_the_same_parts_held_at_once(dropout, autocast):
-    """With dropout, and under autocast, which is remembered for the second pass."""
+    """Use dropout and autocast, which is stored for the second pass."""
     encoder, batch = encoder_of(dropout=dropout, dtype=torch.float32), sentences(12)
 
     def computed(embed):
@@ -120,7 +120,7 @@ def test_without_gradients_parts_are_only_computed_once():
 
 
 def peak_bytes(run):
-    """The most that was allocated at a time."""
+    """Return the peak of allocated memory."""
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
     ) as profile:

@@ -29,5 +29,5 @@ def test_ranges_are_measured_for_the_trained_widths(encoder, sentences):
     encoder.settings = EncodingSettings(max_tokens=64, matryoshka_dims=(encoder.dim, 16, 4))
     encoder.calibrate_ranges(sentences)
     assert list(encoder.settings.int8_ranges) == [encoder.dim, 16, 4]
-    with pytest.raises(DataError, match="got none"):
+    with pytest.raises(DataError, match="no texts"):
         encoder.calibrate_ranges([])

@@ -38,7 +38,7 @@ KINDS = {
 
 
 def hub_config(code, feed_forward):
-    """As in jina-embeddings-v2-base-en, but for the sizes."""
+    """Return the config of jina-embeddings-v2-base-en with other sizes."""
     return {
         "_name_or_path": code,
         "model_max_length": 8192,
@@ -66,7 +66,7 @@ def hub_config(code, feed_forward):
 
 
 def hub_weights(code, feed_forward):
-    """Random parameters by the hub's names, with the pooling layer that nothing here uses."""
+    """Return random parameters by the hub's names, with the unused pooling layer."""
     shapes = {
         "embeddings.word_embeddings.weight": (100, WIDTH),
         "embeddings.token_type_embeddings.weight": (2, WIDTH),
@@ -107,7 +107,7 @@ def hub_weights(code, feed_forward):
 
 
 def hub_states(weights, feed_forward, ids, mask, attention=None):
-    """States of padded sentences (B, L): the equations of the hub's code.
+    """Compute states of padded sentences (B, L) by the equations of the hub's code.
 
     Attention weights of each layer are added to ``attention``.
     """
@@ -155,7 +155,7 @@ def hub_states(weights, feed_forward, ids, mask, attention=None):
 
 
 def hub_folder(folder, kind, *, prefix="", config=(), dtype=torch.float32):
-    """A folder as the hub has it; the weights come back."""
+    """Write a folder in the hub's layout, and return the weights."""
     code, feed_forward = KINDS[kind]
     weights = hub_weights(code, feed_forward)
     raw = {**hub_config(code, feed_forward), **dict(config)}

@@ -49,13 +49,13 @@ def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
     assert locate("hf:owner/model") == tmp_path
     with pytest.raises(CheckpointError, match=r"hf:owner/other: .*OSError: no connection"):
         locate("hf:owner/other")
-    with pytest.raises(CheckpointError, match=r"\(OSError: no connection\)$"):
+    with pytest.raises(CheckpointError, match=r"\(OSError: no connection\); "):
         locate("hf:owner/another")
     for path in (tmp_path / "absent", "./absent", "runs/a/model", "../absent", "a b"):
-        with pytest.raises(CheckpointError, match=r"such model directory$"):
+        with pytest.raises(CheckpointError, match=r"not found; check the path$"):
             locate(path)
     for path in ("owner/model", "model"):
-        with pytest.raises(CheckpointError, match=f"write hf:{path}$"):
+        with pytest.raises(CheckpointError, match=f"use hf:{path}$"):
             locate(path)
     for name in ("../../etc", "a/b/c", "", "a b", "a/../b", "a\n"):
         with pytest.raises(CheckpointError, match="invalid model"):

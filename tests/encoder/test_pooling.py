@@ -69,7 +69,7 @@ def test_half_precision_states_are_pooled_in_float32():
 
 
 def test_few_states_are_added_up_as_many_are(monkeypatch):
-    """In the same order, to the last bit, and with the same gradients."""
+    """Check the same order of sums to the last bit, and the same gradients."""
     torch.manual_seed(0)
     states, bounds = torch.randn(30, 7, requires_grad=True), torch.tensor([0, 12, 12, 29, 30, 30])
     found = []

@@ -26,7 +26,7 @@ def test_dense_computes_in_float32_under_autocast():
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_few_vectors_are_transformed_as_many_are(bias):
-    """They are multiplied otherwise, and only where no gradients are recorded."""
+    """Check the different product for few vectors, used only without recorded gradients."""
     torch.manual_seed(0)
     layer, vectors = Dense(40, 30, bias=bias, activation="tanh"), torch.randn(5, 40)
     many = layer(vectors)
@@ -43,9 +43,9 @@ def test_normalize_keeps_the_zero_vector():
 
 
 def test_widths_that_do_not_fit_are_refused(encoder):
-    with pytest.raises(ConfigError, match=r"3 numbers, .*takes 2"):
+    with pytest.raises(ConfigError, match=r"3 elements, .*expects 2"):
         PostPooling([Dense(4, 3), Dense(2, 2)])
-    with pytest.raises(ConfigError, match="takes 5 numbers"):
+    with pytest.raises(ConfigError, match="expects 5 elements"):
         Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(5, 3)]))
 
 
@@ -91,5 +91,5 @@ def test_methods_that_mix_widths_refuse_a_narrow_layer(encoder):
     narrow = with_layers(encoder, Dense(encoder.dim, 4))
     encoder.require_equal_widths()
     for method, config in ((RetroMAE, RetroMAEConfig()), (DAP, DAPConfig())):
-        with pytest.raises(ConfigError, match="4 numbers"):
+        with pytest.raises(ConfigError, match="4 elements"):
             method(config, narrow)

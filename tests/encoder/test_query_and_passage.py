@@ -18,7 +18,7 @@ JINA = SimpleNamespace(settings=EncodingSettings(prompts={"document": "doc: "}))
     ("encoder", "role", "given", "prompt", "expected"),
     [
         (E5, "query", {}, None, "query"),
-        # What the model calls for comes before the prompt for everything.
+        # The model's own prompt has precedence over the prompt for everything.
         (E5, "passage", {}, "query: ", "passage"),
         (E5, "passage", {"passage": ""}, "query: ", ""),
         (JINA, "passage", {}, None, "document"),

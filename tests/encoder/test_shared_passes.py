@@ -16,7 +16,7 @@ B = TokenBatch.from_lists([[15], [10, 11, 12], [16, 17]], ["deu_Latn"] * 3)
 
 
 def numbered(calls):
-    """An encoder of tokens to (id, number of the pass), which keeps the sentences of each pass."""
+    """Build an encoder of tokens to (id, number of the pass), which keeps each pass's sentences."""
 
     def encode(batch):
         calls.append([ids.tolist() for ids in batch.input_ids.split(batch.lengths.tolist())])

@@ -29,7 +29,7 @@ TEXTS = [
 
 
 def means(encoder, texts):
-    """The mean row of each text's own tokens, one text at a time; zeros for none."""
+    """Compute the mean row of each text's own tokens, one text at a time; zeros for none."""
     table = encoder.backbone.word_embeddings.weight.detach().numpy()
     special = encoder.special_ids.tolist()
     rows = [[i for i in encoder.vocabulary.encode([text])[0] if i not in special] for text in texts]

@@ -29,12 +29,12 @@ def test_a_table_of_pairs_is_given_by_two_columns():
     ("texts", "message"),
     [
         ("one", "in a list"),
-        (b"one", "got bytes"),
-        ({"text": ["a"]}, r"got a dict; .*table\['text'\]"),
-        (pandas.DataFrame({"text": ["a"]}), "got a DataFrame"),
+        (b"one", "found bytes"),
+        ({"text": ["a"]}, r"found a dict; .*table\['text'\]"),
+        (pandas.DataFrame({"text": ["a"]}), "found a DataFrame"),
         ({"a", "b"}, "a set, .*order"),
-        (3, "got int"),
-        (np.array("one"), "got ndarray"),
+        (3, "found int"),
+        (np.array("one"), "found ndarray"),
     ],
 )
 def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):
@@ -52,7 +52,7 @@ def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):
         (["a", "b"], "a list; flatten"),
         (np.array(["a", "b"]), "a ndarray; flatten"),
         (7, "7, an int"),
-        ("half \ud83d", r"half a character, '\\ud83d'"),
+        ("half \ud83d", r"incomplete character, '\\ud83d'"),
     ],
 )
 def test_an_element_that_is_no_text_is_named_by_its_row(value, message):

@@ -25,7 +25,7 @@ def as_array(ranges):
 
 
 def test_int8_steps_by_hand():
-    """A range of 0 to 255 has steps of 1.
+    """Use a range of 0 to 255, with steps of 1.
 
     Values beyond it, and the upper end, are set to the nearest step.
     """
@@ -108,7 +108,7 @@ def test_a_model_of_cut_vectors_gives_them_everywhere(encoder, sentences, tmp_pa
     assert (back.dim, back.settings.truncate_dim) == (8, 8)
     assert np.allclose(back.encode(sentences), first_elements(whole, 8, normalize=True), atol=1e-6)
     assert back.encode(sentences, truncate_dim=4).shape[1] == 4
-    with pytest.raises(ConfigError, match=r"dim is 16, .* have 8"):
+    with pytest.raises(ConfigError, match=r"dim: .* 8, found 16"):
         back.encode(sentences, truncate_dim=16)
 
 
@@ -122,8 +122,8 @@ def test_a_broken_file_of_ranges_is_named(encoder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dim": 0}, "truncate_dim is 0"),
-        ({"dim": 21}, "truncate_dim is 21, .* choose 1 to 20"),
+        ({"dim": 0}, "truncate_dim: .*found 0"),
+        ({"dim": 21}, "truncate_dim: .* from 1 to 20, found 21"),
         ({"precision": "int4"}, "precision 'int4'"),
         ({"precision": "int8"}, "int8 ranges .*20 .*--ranges-of"),
         ({"precision": "int8", "normalize": False}, "length 1"),

@@ -11,7 +11,7 @@ from tests.evaluation.files import write_rows
 
 
 class NumberEncoder:
-    """Embeds a sentence by the numbers in it, so that "drei 3" and "three 3" meet.
+    """Encoder that embeds a sentence by its numbers: "drei 3" and "three 3" are equal.
 
     Counts what is requested.
     """
@@ -32,7 +32,7 @@ class NumberEncoder:
 
 
 class TableEncoder:
-    """Looks every text's vector up."""
+    """Encoder that looks up every text's vector."""
 
     def __init__(self, table):
         self.table = {text: np.asarray(vector, dtype=np.float32) for text, vector in table.items()}
@@ -59,7 +59,7 @@ def table_encoder():
 
 @pytest.fixture
 def short_encoder(word_vocabulary):
-    """One of ours that reads three words of a text."""
+    """An encoder of this library that reads three words of a text."""
     encoder = tiny_encoder(word_vocabulary)
     encoder.settings = dataclasses.replace(encoder.settings, max_tokens=3)
     return encoder

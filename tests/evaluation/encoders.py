@@ -10,14 +10,14 @@ from interlingua.encoder.modeling.backbone import BackboneConfig
 
 
 def tiny_encoder(vocabulary):
-    """One of ours, the same for a vocabulary each time."""
+    """Return an encoder of this library, equal for each call with a vocabulary."""
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
     return Encoder.from_scratch(config, vocabulary).eval()
 
 
 class Letters:
-    """How often each byte occurs."""
+    """Encoder by the frequency of each byte."""
 
     def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
         rows = [

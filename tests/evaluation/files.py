@@ -25,7 +25,7 @@ def json_lines(*records):
 
 
 def public_data(name):
-    """The folder of a public set; the test is skipped where it is not there."""
+    """Return the folder of a public set, or skip the test if it does not exist."""
     folder = DATA / name
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")

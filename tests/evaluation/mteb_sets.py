@@ -28,8 +28,7 @@ def write_sts(path, seed, languages=("de", "en"), count=60):
 
 
 def write_all(data):
-    """STS17 (one set in mteb's order, one turned round), STS benchmark, STS13 and 15, SICK,
-    Tatoeba, BUCC."""
+    """Write STS17 (with a reversed set), STS benchmark, STS13, STS15, SICK, Tatoeba and BUCC."""
     for name in (
         "sts17/track5.en-en",
         "sts17/track2.ar-en",

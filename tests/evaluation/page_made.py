@@ -15,7 +15,7 @@ CODES = ("deu_Latn", "rus_Cyrl", "arb_Arab")
 
 
 def make(name, share, *, task="tatoeba", pairs=None, seed=0, query="query {item}", **changes):
-    """A result on X to English, or on the ordered ``pairs`` given.
+    """Build a result on X to English, or on the specified ordered ``pairs``.
 
     ``share`` of 200 items is right.
     """
@@ -59,7 +59,7 @@ def all_pairs():
 
 
 def panel(name, value, **changes):
-    """An analysis with two measures, the first by language and with a table of pairs."""
+    """Build an analysis with two measures, the first by language and with a table of pairs."""
     items = np.random.default_rng(1).random(300) < value
     measures = [
         {

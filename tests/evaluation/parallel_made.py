@@ -30,7 +30,7 @@ def unit(rows):
 
 
 def random_vectors(languages=3, lines=7, width=5, *, seed=0, shared=1.0):
-    """Translations share a part; the rest is each one's own."""
+    """Draw vectors of translations: a shared part, and a part of each one's own."""
     rng = np.random.default_rng(seed)
     common = rng.standard_normal((1, lines, width))
     return unit(shared * common + rng.standard_normal((languages, lines, width)))
@@ -43,7 +43,7 @@ def write_lines(folder, lines=LINES):
 
 
 class Fixed:
-    """Looks vectors up by text."""
+    """Encoder that looks up vectors by text."""
 
     def __init__(self, vectors, lines=LINES):
         self.table = {

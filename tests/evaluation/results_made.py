@@ -20,7 +20,7 @@ def make(
     groups=None,
     **changes,
 ):
-    """German and Russian with these scores, of which items may be given instead."""
+    """Build results of German and Russian with these scores, or with specified items."""
     metric = "accuracy" if higher else "xsim"
     names = ("deu-eng", "rus-eng")
     if items is not None:
@@ -63,5 +63,5 @@ def make(
 
 
 def values(table):
-    """The numbers of a table by row, rounded."""
+    """Return the rounded numbers of a table by row."""
     return {row.name: [cell and round(cell.value, 6) for cell in row.cells] for row in table.rows}

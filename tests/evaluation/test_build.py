@@ -19,7 +19,7 @@ def built(wanted, folder, names=("tatoeba", "xsim")):
 def test_each_task_is_run_on_the_languages_that_it_has(
     pair_folder, aligned_folder, number_encoder, caplog
 ):
-    """German and Russian have Tatoeba's pairs alone, Italian has lines of FLORES.
+    """Give German and Russian only Tatoeba's pairs, Italian only lines of FLORES.
 
     English is the other side of both.
     """
@@ -30,20 +30,20 @@ def test_each_task_is_run_on_the_languages_that_it_has(
     names = [[subset.name for subset in result.subsets] for result in results]
     assert names == [["deu-eng", "rus-eng"], ["ita_Latn-eng_Latn"]]
     assert caplog.messages == [
-        "tatoeba: nothing in it here, left out",
-        "xsim: nothing in de, Russian here, left out",
+        "tatoeba: no data in it, skipped",
+        "xsim: no data in de, Russian, skipped",
     ]
 
 
 def test_a_task_without_any_is_left_out(pair_folder, aligned_folder, caplog):
     assert languages_of(built(["it"], pair_folder.parent)) == {"xsim": ["it"]}
-    assert caplog.messages == ["tatoeba: nothing in it here, left out and so the whole task"]
+    assert caplog.messages == ["tatoeba: no data in it, skipped with the whole task"]
     caplog.clear()
     tasks = built(
         ["fr", "it"], pair_folder.parent, ("tatoeba", "flores_p_at_1")
     )  # one language makes no pair
     assert languages_of(tasks) == {"tatoeba": ["fr"]}
-    assert "flores_p_at_1: nothing in fr" in caplog.text
+    assert "flores_p_at_1: no data in fr" in caplog.text
 
 
 def test_a_language_that_nobody_has_is_a_slip(pair_folder, aligned_folder):
@@ -55,7 +55,7 @@ def test_a_language_that_nobody_has_is_a_slip(pair_folder, aligned_folder):
 
 
 def test_a_suite_of_which_nothing_is_left_is_no_success(aligned_folder):
-    """Either lacks a language of its own, and one is too few to make a pair of."""
+    """Leave either task without a language, or with one language but no pair."""
     tasks = [FloresP1(languages=["fr", "it"]), FloresP1(languages=["sw", "hi"])]
     with pytest.raises(LanguageAbsentError, match=r"no file .*'fr'"):
         narrowed(tasks, aligned_folder.parent)

@@ -130,7 +130,7 @@ class Wrong:
     [
         (np.ones((1, 4)), r"shape \(1, 4\), expected \(2, d\)"),
         (np.ones(2), r"shape \(2,\), expected \(2, d\)"),
-        (np.array([[1.0], [np.nan]]), "NaN .*'b'; try"),
+        (np.array([[1.0], [np.nan]]), "NaN .*'b'; "),
     ],
 )
 def test_unusable_vectors_are_one_line(vectors, message):

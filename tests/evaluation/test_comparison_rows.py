@@ -45,11 +45,11 @@ def test_what_differs_from_the_baseline_is_marked():
         ), by
         assert table.notes == [
             "† differs from weak: p < 0.05, paired bootstrap of the items, 2,000 resamples, each"
-            " row alone"
+            " row tested separately"
         ]
     (table,) = compare_results(results[:1] + results[2:], baseline="weak")
     assert table.notes == []
-    with pytest.raises(ConfigError, match=r"no column 'week'; .*'weak'"):
+    with pytest.raises(ConfigError, match=r"column 'week'; .*'weak'"):
         compare_results(results, baseline="week")
 
 
@@ -104,8 +104,7 @@ def test_costs_of_training():
 
 
 def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
-    """What is learned and tried in one language is no zero-shot transfer, and would lift the
-    mean."""
+    """Exclude learning and testing in one language, which is no zero-shot transfer."""
 
     def transfer(name, between):
         pairs = [
@@ -126,5 +125,5 @@ def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
     assert values(table) == {"zero_shot_news: accuracy, mean of 2": [0.5, 0.25]}
     (table,) = compare_results(
         [replace(results[0], subsets=results[0].subsets[2:])], by="tasks"
-    )  # requested alone
+    )  # only requested
     assert values(table) == {"zero_shot_news: accuracy": [1.0]}

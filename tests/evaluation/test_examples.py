@@ -108,5 +108,5 @@ def test_a_broken_file_is_one_line(tmp_path, line):
     write_examples(path, {"a": (example(),)})
     with path.open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(DataError, match=r"t\.examples\.jsonl:2: no wrong neighbor"):
+    with pytest.raises(DataError, match=r"t\.examples\.jsonl:2: not a wrong neighbor"):
         read_examples(path)

@@ -24,7 +24,7 @@ VOID = {"meta", "input", "br", "link", "img"}
 
 
 class Elements(HTMLParser):
-    """What is in the page; complains where an element is not closed."""
+    """Parser that collects the elements of the page, and fails if one is not closed."""
 
     def __init__(self, html):
         super().__init__()
@@ -150,7 +150,7 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 
 
 def seen(path, view=""):
-    """A page as a browser leaves it; the browser may complain of nothing."""
+    """Return a page as rendered by a browser without warnings."""
     how = [
         "--headless=new",
         "--no-sandbox",
@@ -165,7 +165,7 @@ def seen(path, view=""):
 
 
 def said(html):
-    """What a script of a test has left in the page."""
+    """Return the result that a test's script left in the page."""
     return json.loads(unescape(re.search(r'<pre id="said">(.*?)</pre>', html, re.DOTALL)[1]))
 
 
@@ -217,7 +217,7 @@ def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
     results = [rates("high", 0.7, 0.8, 0.9), rates("low", 0.1, 0.1, 0.1), make("weak", 0.5)]
     page = render_comparison(page_data(results))
     path.write_text(f"{page}<script>{LEAVE}{CLICKS}</script>", encoding="utf-8")
-    # The page begins with the tasks that every encoder is measured on, so "high" is its second
+    # The page starts with the tasks that every encoder is measured on, so "high" is its second
     # task.
     assert said(seen(path, "#task=1&order=none")) == [
         ["ascending", ["high", "low", "tatoeba"]],

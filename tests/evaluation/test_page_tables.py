@@ -21,7 +21,7 @@ def about(data):
 
 
 def parsed(html):
-    """The fragment as a tree; what is not well-formed fails here."""
+    """Parse the fragment as a tree, and fail if it is not well-formed."""
     return ElementTree.fromstring(f"<root>{html}</root>")
 
 

@@ -51,13 +51,21 @@ def test_the_default_is_muse_where_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "languages", "message"),
     [
-        ({"eng_Latn": ["a"]}, None, "1 language here; 2 are needed; name more with --languages"),
-        ({"eng_Latn": ["a"], "deu_Latn": ["b"]}, ["de"], "1 language here"),
+        (
+            {"eng_Latn": ["a"]},
+            None,
+            "2 languages are required, found 1 language; add more with --languages",
+        ),
+        ({"eng_Latn": ["a"], "deu_Latn": ["b"]}, ["de"], "found 1 language"),
         ({"eng_Latn": ["a"], "deu_Latn": ["b", "c"]}, None, "1 line, but deu_Latn.txt"),
         ({"eng_Latn": ["a"], "deu": ["b"], "deu_Latn": ["b"]}, None, "deu_Latn.txt: deu.txt"),
         ({"eng_Latn": ["a"], "deu_Latn": []}, None, "the file is empty"),
-        ({"eng_Latn": ["a", "b"], "deu_Latn": ["b", " "]}, None, "deu_Latn.txt:2: a blank line"),
-        ({"eng_Latn": ["a"], "deu_Latn": ["b"]}, ["zul"], "no file for the language 'zul' here"),
+        (
+            {"eng_Latn": ["a", "b"], "deu_Latn": ["b", " "]},
+            None,
+            "deu_Latn.txt:2: the line is blank",
+        ),
+        ({"eng_Latn": ["a"], "deu_Latn": ["b"]}, ["zul"], "no file for the language 'zul'"),
     ],
 )
 def test_wrong_layouts_are_one_line(tmp_path, lines, languages, message):

@@ -179,10 +179,10 @@ def test_folders_of_one_name_with_other_data_never_overwrite(pair_folder, number
 def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
     path = write_result(result, tmp_path)
     assert [found.task for found in read_results([tmp_path, path])] == [result.task] * 2
-    with pytest.raises(DataError, match="can't be read"):
+    with pytest.raises(DataError, match=r"none\.json: cannot be read"):
         read_result(tmp_path / "none.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no result files below"):
+    with pytest.raises(DataError, match="no result files"):
         read_results([tmp_path / "empty"])
     for content in (
         "{",
@@ -201,12 +201,12 @@ def test_a_cut_items_file_is_one_line(result, tmp_path):
     whole = items_path(path).read_bytes()
     for content in (whole[:100], b""):
         items_path(path).write_bytes(content)
-        with pytest.raises(DataError, match=f"^{items_path(path)}: changed"):
+        with pytest.raises(DataError, match=f"^{items_path(path)}: "):
             read_result(path)
     content = json.loads(path.read_text())
     del content["interlingua"]["files"]  # as earlier versions wrote it
     path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=rf"^{items_path(path)}: can't be read"):
+    with pytest.raises(DataError, match=rf"^{items_path(path)}: cannot be read"):
         read_result(path)
 
 
@@ -258,12 +258,11 @@ def test_files_of_earlier_versions_are_read(result, tmp_path):
 
 
 class Killed(BaseException):
-    """As SIGKILL: nothing more is done to any file."""
+    """Simulated SIGKILL, after which no file changes."""
 
 
 def test_a_kill_at_any_moment_leaves_scores_with_their_own_items(result, tmp_path, monkeypatch):
-    """Killed before each renaming and removal: either result is there, whole, with its items and
-    examples."""
+    """Kill before each rename and removal. Either result is complete, with its own items."""
     example = Example(
         item=0,
         query="",

@@ -16,7 +16,7 @@ ROWS = {text: row for _, texts in probe() for row, text in enumerate(texts)}
 
 
 class Understands:
-    """Knows what the sentences of the probe mean.
+    """Encoder that knows the meaning of the probe's sentences.
 
     Does better or worse with a prompt, and as a pooling.
     """
@@ -88,7 +88,8 @@ def test_another_pooling_that_is_clearly_better_is_named():
     found = check_sanity(encoder, info())
     (warning,) = found.warnings
     assert warning.startswith(
-        "with pooling=cls it finds its sentence in 100 % of 340 searches instead of "
+        "on a probe of translations, pooling=cls retrieves the right sentence in 100 % of 340"
+        " searches instead of "
     )
     assert set(found.measured["retrieved"]) == {
         "as requested",
@@ -108,7 +109,7 @@ def test_a_little_better_is_not_enough():
 
 def test_a_prompt_of_the_models_own_that_is_clearly_better_is_named():
     encoder = Understands(noise=1.5, with_prompt={"search: ": 0.1}, prompts=["search: "])
-    assert "with prompt='search: ' it finds" in check_sanity(encoder, info()).warnings[0]
+    assert "prompt='search: ' retrieves" in check_sanity(encoder, info()).warnings[0]
     assert check_sanity(encoder, info(), prompt="search: ").warnings == ()
     assert check_sanity(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {
         "as requested"
@@ -125,7 +126,7 @@ def test_what_a_model_is_called_decides_nothing(name):
 
 def test_a_common_prompt_that_is_clearly_better_is_found_under_any_name():
     encoder = Understands(noise=1.5, with_prompt={"query: ": 0.1})
-    assert "with prompt='query: ' it finds" in check_sanity(encoder, info("mine")).warnings[0]
+    assert "prompt='query: ' retrieves" in check_sanity(encoder, info("mine")).warnings[0]
 
 
 def test_a_pooling_that_is_not_the_models_own_is_said():
@@ -133,7 +134,7 @@ def test_a_pooling_that_is_not_the_models_own_is_said():
     encoder.own_pooling = "mean"
     (warning,) = check_sanity(encoder, info(pooling="cls", pooling_from="requested")).warnings
     assert "pooling cls" in warning
-    assert "mean; drop --pooling" in warning
+    assert "mean; remove --pooling" in warning
     assert check_sanity(encoder, info(pooling="mean", pooling_from="requested")).warnings == ()
     encoder.own_pooling = None
     assert check_sanity(encoder, info(pooling="cls", pooling_from="requested")).warnings == ()
@@ -154,7 +155,7 @@ def test_vectors_that_tell_nothing_apart_are_said(constant, what):
     )
     (warning,) = check_sanity(encoder, info(), dot_tasks=["beir"]).warnings
     assert warning.startswith(
-        f"the vectors of all sentences are {what}, so no score means anything"
+        f"the vectors of all sentences are {what}, so the scores are meaningless"
     )
 
 
@@ -163,7 +164,7 @@ def test_unequal_lengths_matter_only_to_inner_products():
     assert check_sanity(encoder, info()).warnings == ()
     (warning,) = check_sanity(encoder, info(), dot_tasks=["beir"]).warnings
     assert warning.startswith(
-        "beir compares by inner product, but the vectors' lengths vary by 42 %"
+        "beir uses the inner product, but the lengths of the vectors vary by 42 %"
     )
 
 
@@ -209,6 +210,6 @@ def test_ours_are_tried_with_every_pooling(own):
 
 def test_many_cut_texts_are_a_note():
     assert cut_note(100, 6, 128) == [
-        "6 % of the texts were cut to 128 tokens; the scores are of their beginnings"
+        "6 % of the texts were cut to 128 tokens; the scores are for the truncated texts"
     ]
     assert cut_note(100, 5, 128) == cut_note(100, None, 128) == cut_note(0, 0, None) == []

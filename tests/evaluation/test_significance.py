@@ -118,7 +118,7 @@ def test_other_judgments_are_other_items():
 
 
 def test_translations_of_a_sentence_are_drawn_together():
-    """Ten languages with the same right and wrong sentences say no more than one."""
+    """Check that ten languages with equal right and wrong sentences count like one."""
     rng = np.random.default_rng(0)
     worse, better = (Items((rng.random(300) < share).astype(float)) for share in (0.5, 0.6))
     names = [f"l{n}" for n in range(10)]

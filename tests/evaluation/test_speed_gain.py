@@ -8,7 +8,7 @@ from interlingua.evaluation.speed_gain import Against, Found, against
 
 
 class Numbers:
-    """Embeds the number in a text as a point on a circle.
+    """Encoder that embeds the number in a text as a point on a circle.
 
     ``blind`` numbers all lie at one place.
     """
@@ -50,7 +50,7 @@ def test_some_languages_and_some_pairs(folder):
     assert list(compared.found) == ["rus-eng"]
     assert compared.texts == 8
     assert {count for *_, count in slow.asked} == {4}
-    with pytest.raises(DataError, match=r"no <a>-<b>\.tsv files here"):
+    with pytest.raises(DataError, match=r"no <a>-<b>\.tsv files"):
         against(slow, Numbers(), folder, languages=["swh"])
 
 
@@ -63,6 +63,6 @@ def test_speed_and_loss_are_ratios_of_what_was_measured():
     assert lines[1].split() == ["deu-eng", "20", "100.0", "80.0"]
     assert lines[-2].split() == ["mean", "95.0", "70.0"]
     assert lines[-1] == (
-        "150 times as many texts a second: 3,000 against 20 in a second of one core; 25.0 points"
+        "150 times as many texts per second: 3,000 and 20 per second on one core; 25.0 points"
         " of P@1 lost"
     )

@@ -41,8 +41,7 @@ def test_no_texts():
 
 @pytest.fixture(params=[True, False], ids=["normalized", "as given"])
 def both(request, number_encoder):
-    """The same texts as a file of their own and as rows of the cache, some of them twice and not in
-    its order."""
+    """The same texts as a separate file and as rows of the cache, some repeated or reordered."""
     texts = [f"text {number}" for number in [5, 3, *range(40), 7, 7]]
     with CachedEncoder(number_encoder) as cached:
         cached.encode(["text 90", "text 12"])

@@ -39,21 +39,21 @@ def run(encoder, seconds, suite, data, **options):
 def test_what_was_embedded_in_time_is_scored_under_a_name_of_its_own(
     pair_folder, number_encoder, tmp_path
 ):
-    # German and English are 20 texts; the clock stands at 20 when French is to begin
+    # German and English are 20 texts; the clock shows 20 when French is to start
     (result,), budget = run(number_encoder, 15, ["tatoeba"], pair_folder, output=tmp_path / "out")
     assert [subset.name for subset in result.subsets] == ["deu-eng"]
     assert list(result.groups) == ["all_1", "latin_script_1"]
     assert result.settings["languages"] == ["deu"]
     assert result.changed == ("languages",)
     assert budget.left_out == {"tatoeba_tatoeba_laser": "2 of 3 (fra, rus)"}
-    assert result.notes == ("the budget of 15s was used: 1 of 3 scored, left out: fra, rus",)
+    assert result.notes == ("the budget of 15s is used up: 1 of 3 were scored, skipped: fra, rus",)
     assert result.provenance["encoded_texts"] == 20
     assert result.provenance["texts"] == 20
     (whole,) = evaluate_suite(number_encoder, ["tatoeba"], pair_folder)
     assert whole.subsets[0] == result.subsets[0]
     assert result_path(whole, tmp_path) != result_path(result, tmp_path)
     (file,) = (tmp_path / "out").rglob("*.json")
-    assert "left out: fra, rus" in json.loads(file.read_text())["interlingua"]["notes"][0]
+    assert "skipped: fra, rus" in json.loads(file.read_text())["interlingua"]["notes"][0]
 
 
 def test_a_budget_that_is_enough_changes_nothing(pair_folder, number_encoder):
@@ -67,7 +67,7 @@ def test_tasks_after_the_budget_are_left_out(pair_folder, aligned_folder, number
     )
     assert [result.task for result in results] == ["tatoeba_tatoeba_laser"]
     assert budget.left_out == {"xsim": "all", "flores_p_at_1": "all"}
-    assert budget.report.endswith("left out: xsim: all; flores_p_at_1: all")
+    assert budget.report.endswith("skipped: xsim: all; flores_p_at_1: all")
 
 
 def test_a_first_part_that_did_not_fit_leaves_nothing(pair_folder, number_encoder):
@@ -127,12 +127,12 @@ def test_errors_of_the_data_are_still_told(tmp_path, number_encoder):
 
 
 def test_pairs_of_the_languages_embedded_in_time(aligned_folder, number_encoder):
-    # eight lines a language: English and Hindi are there when Italian is to begin
+    # eight lines a language: English and Hindi are there when Italian is to start
     (result,), budget = run(number_encoder, 9, ["flores_p_at_1"], aligned_folder)
     assert [subset.name for subset in result.subsets] == ["eng_Latn-hin_Deva", "hin_Deva-eng_Latn"]
     left = "eng_Latn-ita_Latn, hin_Deva-ita_Latn"
     assert budget.left_out == {"flores_p_at_1_flores200_devtest": f"2 of 3 ({left})"}
-    assert result.notes == (f"the budget of 9s was used: 1 of 3 scored, left out: {left}",)
+    assert result.notes == (f"the budget of 9s is used up: 1 of 3 were scored, skipped: {left}",)
     assert result.settings["languages"] == ["eng_Latn-hin_Deva"]
     assert len(number_encoder.texts) == 16
 
@@ -167,7 +167,7 @@ def test_ntrex_by_language(directions, scored, tmp_path, number_encoder):
 def test_embedding_a_part_is_all_that_its_score_asks_for(
     kind, tmp_path, number_encoder, monkeypatch
 ):
-    """So that the parts which fit are known without training or mining for each."""
+    """Check that the parts within a budget are known without training or mining."""
     write_topics(tmp_path, ("de", "en"), train=12, dev=4, test=6)
     write_split(
         tmp_path / "bucc", "training", ["s 1", "s 2", "s 3"], ["t 2", "t 1", "t 9"], [(0, 1)]

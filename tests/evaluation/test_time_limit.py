@@ -26,7 +26,7 @@ def test_times_with_units(text, seconds):
 
 @pytest.mark.parametrize("text", ["10", "m", "0s", "-3m", "1d", "ten minutes", "1m30s"])
 def test_what_is_no_time(text):
-    with pytest.raises(ConfigError, match=r"budget .*e.g. 90s, 10m or 2h"):
+    with pytest.raises(ConfigError, match=r"budget: .*90s, 10m or 2h"):
         Budget.parse(text)
 
 
@@ -36,5 +36,5 @@ def test_what_was_left_out_is_one_sentence():
     budget.left_out = {"tatoeba": "2 of 3 (fra, rus)", "xsim": "all"}
     assert (
         budget.report
-        == "the budget of 10m was used; left out: tatoeba: 2 of 3 (fra, rus); xsim: all"
+        == "the budget of 10m is used up; skipped: tatoeba: 2 of 3 (fra, rus); xsim: all"
     )

@@ -47,7 +47,7 @@ def test_directions_are_told_apart(tmp_path, table_encoder):
 
 
 def test_an_empty_folder_is_an_error_before_training(tmp_path):
-    with pytest.raises(DataError, match=r"no <lang>-eng.tsv .*validate"):
+    with pytest.raises(DataError, match=r"no <lang>-eng.tsv .*validation"):
         validation_evaluator(tmp_path)
 
 
@@ -63,7 +63,7 @@ def test_cut_texts_are_counted_in_one_line(tmp_path, short_encoder, caplog):
     evaluate = validation_evaluator(tmp_path)
     for step in (1, 2):
         evaluate(short_encoder, step)
-    assert caplog.messages == ["in validation 2 of 6 texts were cut to 3 tokens"]
+    assert caplog.messages == ["during validation, 2 of 6 texts were cut to 3 tokens"]
 
 
 def scored_pairs(path, *rows):
@@ -72,7 +72,7 @@ def scored_pairs(path, *rows):
 
 
 def test_similarity_by_hand(tmp_path, table_encoder):
-    """Cosines 1, 0.6, 0 and 0.8: people swap the second and the fourth.
+    """Use cosines 1, 0.6, 0 and 0.8; people swap the second and the fourth.
 
     rho = 1 - 6 (1 + 1) / (4 * 15).
     """

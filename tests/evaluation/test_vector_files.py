@@ -23,13 +23,13 @@ def vectors(*numbers, dim=3):
 
 
 def present(store, *numbers):
-    """Those of the keys that a store has, in the order of their rows."""
+    """Return the keys that a store has, in the order of their rows."""
     rows = store.find(keys(*numbers)).tolist()
     return [number for row, number in sorted(zip(rows, numbers, strict=True)) if row >= 0]
 
 
 def kept(path):
-    """The numbers of the keys in a file."""
+    """Return the numbers of the keys in a file."""
     store = VectorFiles.unfinished(path)
     store.close(keep=True)
     found = present(store, *range(10))

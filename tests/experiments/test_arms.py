@@ -122,7 +122,7 @@ def small(tmp_path, **changes):
 
 
 def pretend(commands, values=None, metric="accuracy"):
-    """A command line that only leaves what the script reads."""
+    """Replace the command line by one that writes only the files that the script reads."""
 
     def run(command):
         commands.append(list(command))
@@ -185,7 +185,7 @@ def test_an_arm_goes_on_from_another_of_the_same_seed(tmp_path):
 
 
 def chain(tmp_path, machine):
-    """An arm, one that goes on from it, and their average."""
+    """Write an arm, one that continues from it, and their average."""
     runs = tmp_path / machine / "runs"
     return small(
         tmp_path,

@@ -19,7 +19,7 @@ puts the files, or a script of the experiment writes them."""
 
 @cache
 def overlaps(one: str, other: str) -> bool:
-    """Whether some path matches both patterns; ``*`` stops at a slash, ``**`` is in none."""
+    """Return whether some path matches both patterns; ``*`` stops at a slash, ``**`` is in none."""
     if not one or not other:
         return not one.strip("*") and not other.strip("*")
     if other[0] == "*" != one[0]:
@@ -31,7 +31,7 @@ def overlaps(one: str, other: str) -> bool:
 
 
 def patterns(path):
-    """Each source's patterns, as absolute ones where they are not of a published archive."""
+    """Return each source's patterns, absolute unless they are of a published archive."""
     return [
         [
             given if given.startswith(PUBLISHED) else str((path.parent / given).resolve())
@@ -65,7 +65,7 @@ def test_whether_two_patterns_can_name_one_file(one, other, expected):
 
 
 def sharers(path):
-    """The corpora that a file names in its comments, and itself."""
+    """Return a file's own corpus and the corpora that its comments name."""
     text = path.read_text(encoding="utf-8")
     found = {path}
     for other in FILES:
@@ -75,7 +75,7 @@ def sharers(path):
 
 
 def test_no_two_corpora_read_the_same_files_unless_they_say_so():
-    """The comment of one names the other, or both name a third."""
+    """Accept a comment that names the other file, or two that name a third."""
     mixed = []
     for one, other in combinations(FILES, 2):
         if sharers(one) & sharers(other):
@@ -107,7 +107,7 @@ def test_each_corpus_has_a_folder_of_its_own():
 
 @pytest.mark.parametrize("path", FILES, ids=named)
 def test_wikimatrix_with_margins_is_cut_where_its_authors_cut(path):
-    """The counts of Hu et al. are LASER's, of pairs with a margin of 1.04 or more.
+    """Check Hu et al.'s counts, LASER's pairs with a margin of 1.04 or more.
 
     EMS takes OPUS' release, which has no margins, and all of it.
     """
@@ -117,7 +117,7 @@ def test_wikimatrix_with_margins_is_cut_where_its_authors_cut(path):
 
 
 def test_every_row_of_multilingual_ir_is_chosen_on_questions():
-    """Hu et al. validate on Natural Questions; valid_loss has the contrasts of other text in it."""
+    """Check that validation is on Natural Questions, because valid_loss includes other text."""
     rows = [
         path
         for path in (ROOT / "multilingual_ir").rglob("*.toml")

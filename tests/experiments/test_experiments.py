@@ -67,7 +67,7 @@ MODELS = {
 """Options that name a pretrained model, by method."""
 PROMPTS = ("question_prompt", "passage_prompt")
 OFF = {"xtr": {"generative": "none"}, "contrastive": {"contrastive": "none"}}
-"""How a term is switched off where it is not by its weight."""
+"""Settings that switch off a term without setting its weight to 0."""
 ALWAYS = {"decoder", "retrieval", "xlco"}
 """Terms that are their method: without them it is another one."""
 
@@ -170,7 +170,7 @@ def with_models(name, options, model):
 def replaced_models(name, given, model):
     """Return the entries of ``given`` that name models, with ``model`` in their place.
 
-    It stands for all of several teachers; their prompts go.
+    It replaces all of several teachers; their prompts are removed.
     """
     changes = {}
     for key in MODELS.get(name, ()):
@@ -190,7 +190,7 @@ def at_width(method, width):
 
 
 def without_width(term):
-    """``ranking_128`` -> ``ranking``."""
+    """Remove the width: ``ranking_128`` -> ``ranking``."""
     return re.sub(r"_\d+$", "", term)
 
 
@@ -231,7 +231,7 @@ def shape_of(value):
 
 
 def first_of_each_kind(runs):
-    """Return the runs that stand for all others of their kind."""
+    """Return the runs that represent all others of their kind."""
     first = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTERLINGUA_DATA", "/data")
@@ -365,7 +365,7 @@ def without(options, term):
         try:
             return dataclasses.replace(options, **changes)
         except ConfigError as error:
-            unread = re.match(r"(\w+) is set, but", str(error))
+            unread = re.match(r"(\w+) has no effect with", str(error))
             if unread is None or unread[1] in changes:
                 raise
             changes[unread[1]] = defaults[unread[1]]

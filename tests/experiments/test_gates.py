@@ -16,7 +16,7 @@ def gates(mini_script):
 
 
 def write(folder, model, name, **rows):
-    """A result file as ``evaluate`` writes it."""
+    """Write a result file like ``evaluate``."""
     path = folder / "results" / model / "revision" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     scores = [{"hf_subset": subset.replace("_", "-"), **row} for subset, row in rows.items()]
@@ -24,7 +24,7 @@ def write(folder, model, name, **rows):
 
 
 def row_of(table, title):
-    """The cells of a row."""
+    """Return the cells of a row."""
     [line] = [line for line in table.splitlines() if line.startswith(f"| {title} |")]
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 

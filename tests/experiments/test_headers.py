@@ -1,6 +1,6 @@
 """Headers of experiments: the printed numbers of a row, below the names of their columns.
 
-A line of a comment that holds numbers and bars alone is a row of a table; the line above it names
+A line of a comment with only numbers and bars is a row of a table; the line above it names
 the columns.
 """
 
@@ -28,7 +28,7 @@ def header_of(path):
 
 
 def rows_of(lines):
-    """Pairs of a line of names and the line of numbers below it."""
+    """Return pairs of a line of names and the line of numbers below it."""
     return [
         (names, numbers)
         for names, numbers in pairwise(lines)
@@ -67,7 +67,7 @@ def test_each_printed_number_has_a_column():
 
 @pytest.mark.parametrize("path", ABLATION, ids=lambda path: path.stem)
 def test_a_row_of_the_ablation_of_ems_has_all_columns(path):
-    """Table XIV: five of retrieval, two of MLDoc, and seconds, which the A100's row lacks."""
+    """Check table XIV: five columns of retrieval, two of MLDoc, and seconds except for A100."""
     names = " ".join(names for names, _ in rows_of(header_of(path)))
     wanted = ["Tatoeba 58", ">300k 43", "<300k 15", "Flores 182", "Flores 240"]
     wanted += ["English to X", "X to English"]

@@ -13,7 +13,7 @@ from tests.experiments.test_arms import arms_script, read
 from tests.experiments.test_experiments import ROOT
 
 TUNED = 0.1 * 2 * 32 * (64 - 2)
-"""Of a sum over 32 pairs, as that of the mean over its logarithms."""
+"""Weight of a sum over 32 pairs, equal to that of the mean over its logarithms."""
 ROWS = sorted((ROOT / "multilingual_ir").glob("tydi_*.toml"))
 ARMS = [
     pytest.param(path, arm, id=f"{path.stem}-{arm.name}")

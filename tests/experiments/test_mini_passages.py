@@ -15,8 +15,7 @@ def script(mini_script):
 
 @pytest.fixture
 def made(script, tmp_path, monkeypatch):
-    """Passages of two languages: German's are half of documents, Chinese has English on the
-    left."""
+    """Passages of two languages: half of German in documents, English on Chinese's left."""
     (tmp_path / "pairs").mkdir()
     (tmp_path / "held").mkdir()
     for kind in ("tico19", "tatoeba_challenge"):
@@ -44,7 +43,7 @@ def made(script, tmp_path, monkeypatch):
 
 
 def pair(kind, row):
-    """A sentence, in German form, and its translation; every tenth is a heading."""
+    """Return a sentence, in German form, and its translation. Every tenth is a heading."""
     return (
         (f"Kopf{row}", f"Head {row}")
         if row % 10 == 9

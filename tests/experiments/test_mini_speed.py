@@ -1,4 +1,4 @@
-"""experiments/mini/speed.py: models embed the same texts in turns, and a ratio stands last."""
+"""experiments/mini/speed.py: models embed the same texts in turns, and a ratio is last."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SIZES = {"parallel_500": 500, "parallel_5000": 5_000}
 
 
 def trained_on(name):
-    """The language pairs of a row, from its name."""
+    """Return the language pairs of a row, from its name."""
     if "only_russian" in name:
         return ("en-ru",)
     return PARALLEL if "nonparallel" in name else CONNECTIONS.get(name, ALL)
@@ -46,7 +46,7 @@ def codes(pair):
 
 
 class Corpus:
-    """What a plan reads of a token store before it reads text."""
+    """Properties of a token store that a plan reads before text."""
 
     def __init__(self, pairs, counts):
         self.language_pairs, self.counts, self.path = tuple(pairs), tuple(counts), Path("corpus")

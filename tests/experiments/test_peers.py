@@ -1,4 +1,4 @@
-"""experiments/peers/: each makes an encoder of a library's model, here of a stand-in."""
+"""experiments/peers/: each makes an encoder of a library's model, here of a replacement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StandIn:
 
 @pytest.fixture
 def told(monkeypatch):
-    """Return a list: how the stand-ins are made, then the languages that they get."""
+    """Return a list: arguments of the replacements, then the languages that they get."""
     told = []
     classes = {
         "laserembeddings": "Laser",

@@ -22,8 +22,7 @@ def script(mini_script):
 
 @pytest.fixture
 def made(script, tmp_path, monkeypatch):
-    """What the script makes of a small benchmark: a pair of captions more is in the test split of
-    STS17."""
+    """The script's output for a small benchmark with one more pair of captions in STS17's test."""
     for name in ("stsb", "sts12_16", "sts17"):
         (tmp_path / name).mkdir()
     headline = (
@@ -52,7 +51,7 @@ def made(script, tmp_path, monkeypatch):
 
 
 def write(path, rows, behind=""):
-    """Lines of a score and two sentences."""
+    """Write lines of a score and two sentences."""
     lines = ["\t".join((score, f"{one}{behind}", f"{other}{behind}")) for score, one, other in rows]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""experiments/mini/ship.py: what becomes of a trained model before it is packaged."""
+"""experiments/mini/ship.py: processing of a trained model before it is packaged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def encoder(framed):  # noqa: F811
 
 
 def texts(first, count=60, languages=("deu_Latn", "eng_Latn", "fra_Latn")):
-    """Sentences of nine words, drawn from those that the vocabulary was trained on."""
+    """Draw sentences of nine words from the training text of the vocabulary."""
     words = " ".join(text for language in languages for text in SAMPLES[language][:2]).split()
     draw = np.random.default_rng(first)
     return [
@@ -56,7 +56,7 @@ def texts(first, count=60, languages=("deu_Latn", "eng_Latn", "fra_Latn")):
 
 @pytest.fixture
 def given(tmp_path, encoder):
-    """A trained model, the corpus and the run that it is from."""
+    """A trained model, the corpus and its run."""
     encoder.save(tmp_path / "run" / "best")
     (tmp_path / "run" / "config.toml").write_text(
         '[data]\n[method]\nname = "anchor"\n[run]\nseed = 0\n'

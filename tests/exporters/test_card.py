@@ -74,7 +74,7 @@ def test_results_of_other_models_are_left_out_and_settings_are_shown(encoder, re
         "| Tatoeba | prompt='query: ', languages=de+fr, compare=text | accuracy | 75.00 % |" in card
     )
     assert "90.00" not in card
-    assert caplog.messages == ["the card leaves out 2 of 4 result files: they are not this model's"]
+    assert caplog.messages == ["the card omits 2 of 4 result files, which belong to other models"]
 
 
 @pytest.mark.parametrize(

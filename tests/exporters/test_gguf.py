@@ -28,8 +28,7 @@ SHORT = [text for text in TEXTS if len(text) < 200]
 
 
 def unigram(normalizer=None):
-    """As XLM-R's: pieces with a mark for the space, <s> and </s> around each text, a mask at the
-    end."""
+    """Build a vocabulary like XLM-R's: pieces with a space mark, <s> and </s>, a final mask."""
     names = ["<s>", "<pad>", "</s>", "<unk>"]
     tokenizer = Tokenizer(models.Unigram())
     if normalizer is not None:
@@ -129,8 +128,8 @@ def test_the_card_names_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"pooling": "max"}, "pools"),
-        ({"include_special": False}, "pools"),
+        ({"pooling": "max"}, "pooling"),
+        ({"include_special": False}, "pooling"),
         ({"truncate_dim": 8}, "truncate-dim"),
     ],
 )
@@ -144,7 +143,7 @@ def test_settings_that_llama_cpp_lacks_are_refused(tmp_path, change, named):
 def test_shapes_that_llama_cpp_lacks_are_refused(encoder, static_encoder, tmp_path):
     refused = {
         "token vectors": static_encoder,
-        "jina_bert model": encoder_of(unigram(), **JINA_BERT),
+        "found jina_bert": encoder_of(unigram(), **JINA_BERT),
         "gelu": encoder,
         "layers after pooling": with_layers(encoder_of(unigram()), Dense(64, 64)),
         "keeps case": encoder_of(word_piece(lowercase=False)),

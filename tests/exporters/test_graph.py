@@ -24,8 +24,7 @@ TEXTS = [text for texts in SAMPLES.values() for text in texts if len(text) < 100
 
 
 def encoder_of(vocabulary, **settings):
-    """Three layers; by default XLM-R's shape: its padding id moves the positions, with token
-    types."""
+    """Build an encoder of three layers, by default of XLM-R's shape with token types."""
     torch.manual_seed(0)
     sizes = {**SIZES, "num_hidden_layers": 3, "max_position_embeddings": 130}
     sizes["hidden_act"] = settings.pop("hidden_act", "gelu")

@@ -12,7 +12,7 @@ from interlingua.exporters.graph_weights import FloatWeights, Int8Weights, Matri
 
 
 def product(weights, x, weight, bias):
-    """x W' + b by a graph that gets its states from an embedding table."""
+    """Compute x W' + b by a graph that gets its states from an embedding table."""
     graph = Graph()
     states = graph.add(
         "Reshape", weights_free_lookup(graph, x), graph.constant(np.array([-1, x.shape[1]]))

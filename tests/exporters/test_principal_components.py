@@ -73,5 +73,5 @@ def test_too_few_texts_and_cut_vectors_are_refused(encoder, texts):
     with pytest.raises(DataError, match="31 texts"):
         in_components(encoder, texts[:31])
     encoder.settings = dataclasses.replace(encoder.settings, truncate_dim=8)
-    with pytest.raises(ConfigError, match="cut to 8"):
+    with pytest.raises(ConfigError, match="truncated to 8"):
         in_components(encoder, texts)

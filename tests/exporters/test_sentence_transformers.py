@@ -82,7 +82,7 @@ def test_a_failed_check_leaves_nothing(model, tmp_path, monkeypatch):
 
 def test_an_existing_directory_is_kept_unless_asked(model, tmp_path):
     export_model(model, tmp_path / "out", ExportSettings(check=False))
-    with pytest.raises(DataError, match="already there"):
+    with pytest.raises(DataError, match="--overwrite"):
         export_model(model, tmp_path / "out", ExportSettings(check=False))
     export_model(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
 
@@ -120,7 +120,7 @@ def test_alibi_needs_code_of_the_hub_and_the_card_says_so(framed, tmp_path):
 
 
 def test_an_unknown_dtype_is_named(model, tmp_path):
-    with pytest.raises(ConfigError, match="dtype 'int4' is unknown"):
+    with pytest.raises(ConfigError, match="unknown dtype 'int4'"):
         export_model(model, tmp_path / "out", ExportSettings(dtype="int4"))
 
 
@@ -128,9 +128,9 @@ def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
     mine = tmp_path / "out" / "config.json"
     mine.parent.mkdir()
     mine.write_text("{}")
-    with pytest.raises(ConfigError, match="out holds other"):
+    with pytest.raises(ConfigError, match=r"out: .*other files"):
         export_model(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
-    with pytest.raises(ConfigError, match="out holds other"):
+    with pytest.raises(ConfigError, match=r"out: .*other files"):
         Encoder.load(model).save(tmp_path / "out")
     assert mine.read_text() == "{}"
 
@@ -160,7 +160,7 @@ def test_int8_is_not_checked_by_a_library_that_does_not_read_it(
 ):
     static_encoder.save(tmp_path / "m", dtype=torch.int8)
     monkeypatch.setattr("sentence_transformers.__version__", "6.1.0")
-    with pytest.raises(ConfigError, match=r"6\.1\.0 reads no .*>=6\.2"):
+    with pytest.raises(ConfigError, match=r"6\.1\.0 cannot .*>=6\.2"):
         StockRuntime(tmp_path / "m")
     monkeypatch.setattr("sentence_transformers.__version__", "10.0.0.dev1")
     StockRuntime(tmp_path / "m")

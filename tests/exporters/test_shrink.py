@@ -54,7 +54,9 @@ def test_nothing_asked_is_the_same_encoder(encoder):
 
 @pytest.mark.parametrize("layers", [0, 9])
 def test_layers_that_are_not_there(encoder, layers):
-    with pytest.raises(ConfigError, match=f"{layers} layers .* {len(encoder.backbone.layers)}"):
+    with pytest.raises(
+        ConfigError, match=f"layers: .* {len(encoder.backbone.layers)}, found {layers}"
+    ):
         first_layers(encoder, layers)
 
 
@@ -81,5 +83,5 @@ def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
 
 @pytest.mark.parametrize("dim", [0, 33])
 def test_elements_that_are_not_there(encoder, dim):
-    with pytest.raises(ConfigError, match=f"truncate_dim is {dim}, .* 32"):
+    with pytest.raises(ConfigError, match=f"truncate_dim: .* 32, found {dim}"):
         shrink(encoder, ShrinkOptions(truncate_dim=dim))

@@ -128,7 +128,7 @@ def test_soft_labels_of_a_student_that_agrees_are_zero():
 
 
 def test_soft_labels_have_the_gradient_of_the_paper_s_loss():
-    """Its cross-entropy of softmax labels, as the released code computes it."""
+    """Compare with cross-entropy of softmax labels, as in the released code."""
     positives, student, teacher = (
         x.tanh().requires_grad_() for x in (draw(3), draw(3, 5, seed=1), draw(3, 5, seed=2))
     )

@@ -141,7 +141,7 @@ def test_gradients(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("temperature", [0.0, -1.0])
 def test_temperature_must_be_positive(loss, temperature):
-    with pytest.raises(ValueError, match="must be positive"):
+    with pytest.raises(ValueError, match="temperature: expected"):
         loss(embeddings(2), embeddings(2), temperature=temperature)
 
 
@@ -181,7 +181,7 @@ def test_excluded_pairs_get_no_gradient_and_the_others_theirs(loss):
 
 
 def losses_of(x, y, negatives, excluded):
-    """Every loss that has a form in chunks."""
+    """Compute every loss that has a chunked form."""
     wide = torch.cat([excluded, torch.zeros(len(x), len(negatives), dtype=torch.bool)], dim=1)
     wide[0, -1] = True
     return {
@@ -236,7 +236,7 @@ def test_chunks_of_the_queue_give_queries_their_gradients(monkeypatch):
 
 
 class LargestTensor(TorchDispatchMode):
-    """Notes the most elements of a tensor that any operation gives."""
+    """Dispatch mode that records the most elements of an operation's result."""
 
     most = 0
 

@@ -15,7 +15,7 @@ from tests.functional.draws import cosine, embeddings
 
 
 def naive_brackets(x, y, others):
-    """The brackets of Eq. (3), one for each pair and each other sentence."""
+    """Compute the brackets of Eq. (3), one for each pair and each other sentence."""
     z = [*x, *y, *others]
     brackets = []
     for i in range(len(x)):
@@ -55,7 +55,7 @@ def test_the_mean_does_not_shrink_as_sentences_without_translation_are_added():
 
 
 def gradient_of(pairs, others, reduction):
-    """The gradient at a head that all sentences share."""
+    """Compute the gradient at a head that all sentences share."""
     head = embeddings(6, dim=5, seed=9).requires_grad_()
     x, y = (torch.stack(side) @ head for side in zip(*pairs, strict=True))
     q = torch.stack(others) @ head if others else None
@@ -65,7 +65,7 @@ def gradient_of(pairs, others, reduction):
 @pytest.mark.parametrize("others", [(0, 0), (4, 2)])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_the_mean_pulls_alike_at_any_batch_size(reduction, others):
-    """The mean over the gradients of all smaller batches is that of the whole one, exactly.
+    """Compare the mean over the gradients of all smaller batches with that of the whole one.
 
     It is a U-statistic: each pair meets each other sentence in as many of the smaller batches.
     Pairs and texts are drawn so that their share of the other sentences, (2n - 2) : M, stays
@@ -152,5 +152,5 @@ def test_half_precision_and_autocast_give_a_float32_loss():
 
 def test_a_single_pair_alone_has_nothing_to_compare():
     x, y = embeddings(1), embeddings(1, seed=1)
-    with pytest.raises(ValueError, match="one sentence more"):
+    with pytest.raises(ValueError, match="one other sentence"):
         language_contrastive(x, y)

@@ -12,7 +12,7 @@ from tests.functional.draws import draw
 
 
 def test_by_hand():
-    """q = (1, 0), k = (1/2, 1), queue (0, 1) and (-1/2, 3); tau = 1/2: logits 1, 0, -1."""
+    """Use q = (1, 0), k = (1/2, 1), queue (0, 1) and (-1/2, 3); tau = 1/2: logits 1, 0, -1."""
     loss = momentum_contrast(
         torch.tensor([[1.0, 0.0]]),
         torch.tensor([[0.5, 1.0]]),
@@ -64,5 +64,5 @@ def test_sums_stay_in_float32_under_autocast():
 
 
 def test_the_temperature_is_positive():
-    with pytest.raises(ValueError, match="temperature is 0"):
+    with pytest.raises(ValueError, match="temperature: expected"):
         momentum_contrast(draw(2, 3), draw(2, 3), draw(2, 3), temperature=0.0)

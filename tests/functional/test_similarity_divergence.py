@@ -38,7 +38,7 @@ def test_it_is_that_of_a_loop(seed):
 
 
 def test_two_candidates_by_hand():
-    """The teacher gives 3/4 and 1/4, the student 1/2 each: 3/4 log 3/2 + 1/4 log 1/2."""
+    """Use 3/4 and 1/4 of the teacher, 1/2 twice of the student: 3/4 log 3/2 + 1/4 log 1/2."""
     teacher = torch.tensor([[math.log(3), 0.0]])
     found = similarity_divergence(
         torch.zeros(1, 2), teacher, temperature=1.0, teacher_temperature=1.0

@@ -41,7 +41,7 @@ ALPHABETS = {"ru": "абвгдежзиклмнопрст", "el": "αβγδεζη
 
 
 def translate(text: str, locale: str) -> str:
-    """Every word becomes a fixed word of the locale's letters."""
+    """Replace every word by a fixed word of the locale's letters."""
     alphabet = ALPHABETS[locale]
 
     def word(english: str) -> str:
@@ -52,7 +52,7 @@ def translate(text: str, locale: str) -> str:
 
 
 def write_catalogue(path: Path, entries: dict[str, str]) -> None:
-    """A compiled catalogue with the entries, and nothing else in it."""
+    """Write a compiled catalogue with only these entries."""
     path.parent.mkdir(parents=True, exist_ok=True)
     catalogue = polib.POFile()
     catalogue.metadata = {"Content-Type": "text/plain; charset=UTF-8"}

@@ -10,7 +10,7 @@ from interlingua.getting_started.scores import LanguageScore, averages
 
 
 def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> QuickstartFindings:
-    """Greek and Russian in other scripts, German and Turkish in Latin, where n-grams win."""
+    """Return findings of Greek and Russian, and of German and Turkish, where n-grams win."""
     languages = (
         ("ell_Grek", "Greek", "other"),
         ("rus_Cyrl", "Russian", "other"),

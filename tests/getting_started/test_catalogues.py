@@ -24,8 +24,7 @@ PACKAGE = Package(name="My.App", version="1.2", license="MIT")
 
 
 def make_wheel(path: Path, version: str = "1.2", stated: str = "License-Expression: MIT") -> Path:
-    """A wheel with a compiled catalogue, its source, one that was never compiled, and code that
-    must not come out."""
+    """Write a wheel with a compiled catalogue, its source, an uncompiled one, and code."""
     path.parent.mkdir(parents=True, exist_ok=True)
     work = path.parent / "work"
     write_catalogue(
@@ -116,7 +115,7 @@ def test_read_counts_what_it_reads_and_skips(tmp_path):
         ("Page not found", "ページがありません", "eng_Latn", "jpn_Jpan"),
     }
     assert (source.catalogues, source.pairs) == (1, 2)
-    for reason in ("files in English", "files of no known language", "broken files"):
+    for reason in ("files in English", "files of unknown languages", "broken files"):
         assert source.skipped[reason] == 1
 
 
@@ -185,7 +184,7 @@ def test_the_listed_license_is_compared_with_the_wheels(
     )
     assert source.license == license
     expected = (
-        [f"My.App 1.2: its license was taken to be {listed}, its metadata say {license}"]
+        [f"My.App 1.2: the expected license is {listed}, its metadata say {license}"]
         if warned
         else []
     )
@@ -242,5 +241,5 @@ def test_a_wheel_that_comes_damaged_is_not_kept(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
     _, failed = fetch_catalogues([PACKAGE], tmp_path, progress=SILENT)
-    assert failed["My.App"].startswith("the wheel that pip fetched is damaged")
+    assert failed["My.App"].startswith("the downloaded wheel is damaged")
     assert list((tmp_path / "wheels").iterdir()) == []

@@ -12,7 +12,7 @@ ENGLISH = [
 
 
 class ByLength:
-    """Embeds a text as a direction that turns with its number of words."""
+    """Encoder with a direction that turns with the number of words."""
 
     dim = 2
 

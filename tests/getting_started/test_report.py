@@ -17,7 +17,7 @@ VOID = {"meta", "br", "line", "polyline", "link"}
 
 
 class Checker(html.parser.HTMLParser):
-    """Collects text and attributes, and makes sure that tags are closed in order."""
+    """Parser that collects text and attributes, and checks that tags are closed in order."""
 
     def __init__(self):
         super().__init__()
@@ -86,7 +86,7 @@ def test_verdict_is_as_frank_in_defeat():
 
 def test_required_ratio():
     made_up(model=0.21, tfidf=0.1).require(2.0)
-    with pytest.raises(TaskError, match=r"P@1 is 0\.190, 1\.90 times .* 2 times"):
+    with pytest.raises(TaskError, match=r"P@1 across scripts is 0\.190, 1\.90 times .* 2 times"):
         made_up(model=0.19, tfidf=0.1).require(2.0)
 
 

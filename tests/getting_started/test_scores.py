@@ -10,8 +10,7 @@ from interlingua.getting_started.scores import (
 
 
 class Numbered:
-    """Embeds a text by its last word, a number: translations share it, but for those of Greek
-    beyond 5."""
+    """Encoder by the last word, a number. Translations share it, except Greek ones above 5."""
 
     dim = 400
 

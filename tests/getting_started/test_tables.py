@@ -28,5 +28,5 @@ def test_findings_put_other_scripts_first_and_end_with_commands(tmp_path):
     assert verdict(findings)[:40] in text
     assert "✓ 0.80 Greek" in text
     assert "✗ 0.40 Hebrew" in text
-    assert f"4.0 min in all. Report: {tmp_path / 'report.html'}" in text.replace("\n", "")
+    assert f"4.0 min in total. Report: {tmp_path / 'report.html'}" in text.replace("\n", "")
     assert text.rstrip().endswith("interlingua embed model FILE.txt -o FILE.npy")

@@ -1,4 +1,4 @@
-"""What is compared of a file that a verb has written: all that does not depend on the day or the
+"""Comparable content of files that verbs write: everything that does not depend on the day or the
 machine."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
 
 def summary(path: Path, world: Path) -> Any:
-    """A value that JSON can hold; floats in it are compared with a tolerance.
+    """Return a value that JSON can represent. Its floats are compared with a tolerance.
 
     Args:
         path: the file.
@@ -49,7 +49,7 @@ def summary(path: Path, world: Path) -> Any:
 
 
 def _array(values: np.ndarray) -> dict[str, Any]:
-    """Shape, type, and two sums that a changed element or a changed order moves."""
+    """Summarize shape, type, and two sums that a changed element or a changed order moves."""
     found: dict[str, Any] = {"shape": list(values.shape), "dtype": str(values.dtype)}
     if values.dtype.kind in "fiu" and values.size:
         flat = values.astype(np.float64).ravel()
@@ -69,8 +69,7 @@ def _steady(value: Any) -> Any:
 
 
 def same(found: Any, frozen: Any, tolerance: float) -> bool:
-    """Whether two summaries are equal, but for a relative or absolute difference of floats, also of
-    those in a text."""
+    """Return whether two summaries are equal, except for small differences of floats."""
     if isinstance(frozen, dict) and isinstance(found, dict):
         return found.keys() == frozen.keys() and all(
             same(found[key], frozen[key], tolerance) for key in frozen
@@ -88,7 +87,7 @@ def same(found: Any, frozen: Any, tolerance: float) -> bool:
 
 
 def differences(found: Any, frozen: Any, tolerance: float, where: str = "") -> list[str]:
-    """The places at which two summaries differ, for a message."""
+    """Return the places of differences between two summaries, for a message."""
     if same(found, frozen, tolerance):
         return []
     if isinstance(frozen, dict) and isinstance(found, dict):

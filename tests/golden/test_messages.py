@@ -25,7 +25,7 @@ SPEAKERS = {"warn", "warning"}
 
 
 def templates(tree: ast.AST) -> list[str]:
-    """The texts of exceptions and warnings of a module, in the order of its lines."""
+    """Return the texts of exceptions and warnings of a module, in the order of its lines."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
@@ -43,7 +43,7 @@ def _name(function: ast.expr) -> str:
 
 
 def _first_text(arguments: list[ast.expr]) -> str:
-    """The first argument with ``{...}`` for what is filled in."""
+    """Return the first argument with ``{...}`` in place of inserted values."""
     return _text(arguments[0]).replace("\n", "\\n") if arguments else ""
 
 

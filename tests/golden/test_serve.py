@@ -41,7 +41,7 @@ REQUESTS = {
 
 @pytest.fixture(scope="module")
 def answers(word_vocabulary, tmp_path_factory):
-    """What the server answers to each request."""
+    """The server's answers to all requests."""
     pytest.importorskip("lancedb")
     folder = tmp_path_factory.mktemp("served")
     threads = torch.get_num_threads()

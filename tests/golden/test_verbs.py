@@ -1,5 +1,5 @@
-"""What every verb writes on a small world, file for file: what a change of the code must not change
-by accident.
+"""Files that every verb writes on a small world. A change of the code must not change them by
+accident.
 
 ``verbs.json`` holds a summary of each file; UPDATE_GOLDEN=1 writes it anew. ``--help`` is frozen in
 docs/reference.
@@ -72,7 +72,7 @@ def written(tmp_path_factory):
 
 
 def _steady_name(path: Path) -> str:
-    """The name without the folder that results put the model's digest into."""
+    """Replace the folder with the model's digest in the name of results."""
     return MODEL_DIGEST.sub("/MODEL", str(path))
 
 

@@ -52,7 +52,7 @@ changes a choice."""
 
 
 def write_inputs(folder: Path) -> None:
-    """Everything that the command lines of ``steps`` read."""
+    """Write all inputs of the command lines of ``steps``."""
     write = small_words.write_lines
     for code, language in (("deu", "deu_Latn"), ("rus", "rus_Cyrl")):
         rows = [f"{foreign}\t{english}" for foreign, english in pairs(language, 300, seed=0)]
@@ -84,7 +84,7 @@ def write_inputs(folder: Path) -> None:
 
 
 def steps() -> dict[str, list[str]]:
-    """Command lines by name, in the order in which they are run."""
+    """Return command lines by name, in the order in which they run."""
     model = "run/best"
     mined = [WORDS[0], "a.de", "a.en", *WORDS[1:]]
     small = [

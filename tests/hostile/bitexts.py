@@ -45,8 +45,7 @@ def po(*, charset: str = "UTF-8", plural: str = "n!=1") -> bytes:
 
 
 def mo(strings: list[tuple[int, int]], body: bytes) -> bytes:
-    """A compiled catalogue of which source and translation tables are both these (length,
-    place)."""
+    """Build a compiled catalogue with these (length, place) in both of its tables."""
     table = b"".join(struct.pack("<2I", *string) for string in strings)
     head = struct.pack("<7I", 0x950412DE, 0, len(strings), 28, 28, 0, 0)
     return head + table + body
@@ -61,7 +60,7 @@ def xliff(*, encoding: str = "UTF-8", inner: str = "cat") -> bytes:
 
 
 def bomb(root: str) -> bytes:
-    """Entities that expand to a hundred million million characters, in an element."""
+    """Build an element with entities that expand to 10^14 characters."""
     entities = b"".join(
         f'<!ENTITY {new} "{f"&{old};" * 100}">'.encode()
         for old, new in zip("abcdefg", "bcdefgh", strict=True)
@@ -71,7 +70,7 @@ def bomb(root: str) -> bytes:
 
 
 def workbook() -> bytes:
-    """A sheet of one pair."""
+    """Build a sheet of one pair."""
     import openpyxl
 
     made = openpyxl.Workbook()
@@ -85,7 +84,7 @@ def workbook() -> bytes:
 def archive(
     *, flag: int = 0, method: int | None = None, members: int = 0, text: bytes = b"one\n"
 ) -> bytes:
-    """A zip of two aligned members, and of empty ones.
+    """Build a zip of two aligned members, and of empty ones.
 
     With another flag or compression in its heads.
     """
@@ -265,7 +264,7 @@ FILES: dict[str, bytes] = {
 
 
 def write(name: str, folder: Path) -> Path:
-    """Writes one of the files."""
+    """Write one of the files."""
     path = folder / name
     path.write_bytes(FILES[name])
     return path

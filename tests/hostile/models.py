@@ -14,7 +14,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 HUGE = int("9" * 400)
 PACKAGE = "sentence_transformers.models"
 DENSE = "3_Dense"
-"""Of the model that ``DENSE_CHANGES`` are made to."""
+"""Layer of the model that ``DENSE_CHANGES`` change."""
 
 
 def config(**changes: Any) -> Callable[[Path], None]:

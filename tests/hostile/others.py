@@ -27,7 +27,7 @@ TEXTS: dict[str, bytes] = {
 def npy(
     head: str, *, version: tuple[int, int] = (1, 0), body: bytes = b"\0" * 64
 ) -> Callable[[], bytes]:
-    """A ``.npy`` file with this text for a head."""
+    """Build a ``.npy`` file with this text as its head."""
     text = head.encode() + b"\n"
     size = struct.pack("<H", len(text)) if version == (1, 0) else struct.pack("<I", len(text))
     return lambda: b"\x93NUMPY" + bytes(version) + size + text + body

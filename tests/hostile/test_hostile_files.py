@@ -51,7 +51,7 @@ device = "cpu"
 
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch):
-    """So that small files are too large."""
+    """Limits that make small files too large."""
     monkeypatch.setenv("INTERLINGUA_MAX_LINE", "1000000")
     monkeypatch.setenv("INTERLINGUA_MAX_EXPANSION", "50")
     monkeypatch.setattr("interlingua.storage.limits.FREE_EXPANSION_BYTES", 1 << 17)
@@ -271,7 +271,7 @@ def test_a_surrogate_given_to_encode_is_an_error_with_its_text(model):
     from interlingua.errors import DataError
 
     encoder = Encoder.load(model)
-    with pytest.raises(DataError, match="half a character"):
+    with pytest.raises(DataError, match="incomplete character"):
         encoder.encode(["de1", "en1 \ud800"])
     with pytest.raises(DataError, match="expected texts"):
         encoder.vocabulary.encode(["de1", None])

@@ -24,7 +24,7 @@ NOT_HERE = 77
 
 
 def build_script():
-    """The module that compiles the kernels of a wheel."""
+    """Load the module that compiles the kernels of a wheel."""
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["hatch_build"] = module
@@ -34,20 +34,20 @@ def build_script():
 
 BUILD = build_script()
 FLAGS = BUILD.VARIANTS
-"""What the build gives the compiler, by processor and variant."""
+"""Compiler flags of the build, by processor and variant."""
 EXACT = ("-O2", "-ffp-contract=off", "-fno-strict-aliasing")
 """Without contraction of the loops' own products and sums, with which they are compared."""
 SHIPPED = tuple(flag for flag in BUILD.FLAGS if flag not in ("-shared", "-fPIC"))
-"""What the build gives it for all of them, but for those that make a library of a program."""
+"""Compiler flags of the build for all variants, except those of a library."""
 
 
 def find_emulator(machine):
-    """The qemu that runs programs of a machine, or None."""
+    """Return the qemu that runs programs of a machine, or None."""
     return shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")
 
 
 def emulates_avx2():
-    """Whether the qemu for x86-64 has AVX2's instructions, as it has from 7.2 on."""
+    """Return whether the qemu for x86-64 has AVX2's instructions (7.2 and newer)."""
     emulator = find_emulator("x86_64")
     if emulator is None:
         return False
@@ -57,7 +57,7 @@ def emulates_avx2():
 
 
 def compiler_for(machine, *, uses_clang):
-    """The command that compiles for a machine, or None; clang needs gcc's libraries for it."""
+    """Return the command that compiles for a machine, or None. clang needs gcc's libraries."""
     gcc = shutil.which("gcc" if machine == HERE else f"{machine}-linux-gnu-gcc")
     if gcc is None:
         return None
@@ -73,7 +73,7 @@ def compiler_for(machine, *, uses_clang):
 def run(
     program, machine, variant, folder, *, emulated_cpu=None, uses_clang=False, optimization=EXACT
 ):
-    """Compiles a program with the flags of a variant, and runs it.
+    """Compile a program with the flags of a variant, and run it.
 
     The test is skipped where there is no compiler for the machine, or nothing that runs what it
     makes.

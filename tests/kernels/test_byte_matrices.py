@@ -2,7 +2,7 @@
 
 Sums of whole numbers are exact, so that products of bytes have to give equal bits in all of
 AArch64's variants; so have those of float32, as their order is the same. Products of bfloats, which
-``i8mm`` alone has, have to be close to float32. All of it also as the build compiles it.
+only ``i8mm`` has, have to be close to float32. All of it also as the build compiles it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ PROCESSORS = {"neon": "cortex-a57", "dotprod": "neoverse-n1", "i8mm": "max"}
 """By variant, one that has its instructions, and none of a better variant but for ``max``."""
 PROGRAMS = ("encode.c", "search.c")
 TOKENS = 240
-"""As in ``random_model.h``."""
+"""Number of tokens, as in ``random_model.h``."""
 LAST_BITS = 2e-6
-"""States, which are at most about 4, that are nearer differ by rounding in float32 alone."""
+"""States, which are at most about 4, that are nearer differ only by rounding in float32."""
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -36,7 +36,7 @@ def test_all_variants_of_aarch64_give_the_same_bits(name, tmp_path):
 
 
 def states_by_model(output):
-    """What ``encode.c`` prints on AArch64: a row per token, by width and type of the weights."""
+    """Return the states printed by ``encode.c`` on AArch64, by width and type of the weights."""
     numbers = np.array([int(line, 16) for line in output.split()], np.uint32).view(np.float32)
     found, begin = {}, 0
     models = [(64, "bytes"), (80, "bytes"), (16, "bytes"), (64, "float32")]
@@ -49,7 +49,7 @@ def states_by_model(output):
 
 
 def test_variants_with_the_build_s_own_flags_give_the_same_bits_too(tmp_path):
-    """Its compiler may contract a product and a sum, which changes the last bit of some states."""
+    """Use the build's flags, with which a compiler may contract a product and a sum."""
     for name in PROGRAMS:
         program = (Path(__file__).parent / name).read_text(encoding="utf-8")
         exact = cross.run(program, "aarch64", "dotprod", tmp_path)

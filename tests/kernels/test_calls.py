@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+import ctypes
 import re
-import threading
 from pathlib import Path
 
 import pytest
@@ -10,53 +10,92 @@ import torch
 from interlingua.kernels import calls, library
 from interlingua.kernels.calls import (
     MIN_ELEMENTS,
+    call_in_parts,
     call_kernel,
     can_use_training_kernel,
     computed_by,
     even_parts,
-    in_threads,
     threads_for,
 )
 
+X = torch.linspace(-3, 3, 9 * 16).view(9, 16)
 
-def threads_of_three_parts():
-    ran, together = [], threading.Barrier(3, timeout=20)
+
+def activated(bounds):
+    """Compute GELU of X, one part from each bound to the next."""
+    y = torch.zeros_like(X)
 
     def part(first, last):
-        together.wait()  # so all three are running at the same time
-        ran.append((first, last, threading.get_native_id()))
+        return 1, last - first, 16, X[first:], torch.zeros(16), y[first:]
 
-    in_threads([0, 4, 5, 9], part)
-    assert sorted(places[:2] for places in ran) == [(0, 4), (4, 5), (5, 9)]
-    found = {thread for _, _, thread in ran}
-    assert len(found) == 3
-    assert threading.get_native_id() in found
-    return found
+    call_in_parts("activation", X, bounds, part)
+    return y
 
 
-def test_every_part_is_run_once_each_in_a_thread_of_its_own():
-    threads_of_three_parts()
+needs_kernel = pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel")
 
 
-def test_every_part_is_run_once_in_threads_of_python_without_openmp(monkeypatch):
-    monkeypatch.setattr(calls, "_openmp", lambda: None)
-    threads_of_three_parts()
+@needs_kernel
+@pytest.mark.parametrize("openmp", [True, False])
+def test_every_part_is_computed(monkeypatch, openmp):
+    if not openmp:
+        monkeypatch.setattr(calls, "_openmp", lambda: None)
+    expected = torch.nn.functional.gelu(X)
+    torch.testing.assert_close(activated([0, 9]), expected, rtol=1e-5, atol=1e-6)
+    for bounds in ([0, 4, 5, 9], [0, 0, 9], list(range(10))):
+        assert torch.equal(activated(bounds), activated([0, 9]))
+    assert not activated([0, 4])[4:].any()
 
 
-@pytest.mark.skipif(calls._openmp() is None, reason="torch has no GNU OpenMP here")
-def test_parts_are_run_in_the_threads_of_torchs_openmp():
-    # The same team again and again; threads of Python would be new ones.
-    assert threads_of_three_parts() == threads_of_three_parts()
-
-
+@pytest.mark.parametrize("openmp", [True, False])
 @pytest.mark.parametrize("bad", [0, 2])
-def test_an_error_in_any_part_is_raised(bad):
+def test_an_error_in_any_part_is_raised(monkeypatch, openmp, bad):
+    if not openmp:
+        monkeypatch.setattr(calls, "_openmp", lambda: None)
+
     def part(first, last):
         if first == bad:
             raise IndexError(f"part {first}")
+        return 1, 2, 16, X, X[0], X
 
     with pytest.raises(IndexError, match=f"part {bad}"):
-        in_threads([0, 2, 4], part)
+        call_in_parts("activation", X, [0, 2, 4], part)
+
+
+@needs_kernel
+@pytest.mark.skipif(calls._openmp() is None, reason="torch has no GNU OpenMP here")
+def test_parts_are_run_in_the_threads_of_torchs_openmp():
+    # A function of this test in place of GOMP_parallel: it is called, and with all threads.
+    asked = []
+    kind = ctypes.CFUNCTYPE(
+        None, ctypes.CFUNCTYPE(None, ctypes.c_void_p), ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint
+    )
+
+    @kind
+    def team(work, data, threads, flags):
+        asked.append((threads, flags))
+        work(data)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calls, "_openmp", lambda: ctypes.cast(team, ctypes.c_void_p))
+        patch.setattr(torch, "get_num_threads", lambda: 5)
+        activated([0, 9])
+        assert torch.equal(activated([0, 4, 9]), activated([0, 9]))
+    assert asked == [(5, 0)]
+
+
+def test_the_passes_are_in_the_order_of_the_c_source():
+    source = Path(calls.__file__).with_name("training.c").read_text(encoding="utf-8")
+    [table] = re.findall(r"passes\[\] = \{([^}]*)\}", source)
+    assert re.findall(r"pass_(\w+)", table) == list(calls._FUNCTIONS)
+    for name, kinds in calls._FUNCTIONS.items():
+        [slots] = re.findall(rf"return {name}\(([^;]*)\);", source)
+        # The type of the activations first; then each argument once, in order.
+        found = re.findall(r"AT\((\d+)\)|a\[(\d+)\]|(eps)", slots)
+        numbers = ["9" if eps else address or number for address, number, eps in found]
+        assert numbers == [str(place) for place in range(len(kinds) + 1)]
+        for (address, _, _), kind in zip(found[1:], kinds, strict=True):
+            assert address or kind == "."
 
 
 def test_as_many_threads_as_pay(monkeypatch):
@@ -68,7 +107,7 @@ def test_as_many_threads_as_pay(monkeypatch):
     assert even_parts(0, 10) == [0, 0]
 
 
-@pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel")
+@needs_kernel
 def test_what_it_is_available_for():
     for dtype, expected in ((torch.float32, True), (torch.bfloat16, True), (torch.float64, False)):
         assert can_use_training_kernel(torch.ones(1, dtype=dtype)) == expected
@@ -77,7 +116,7 @@ def test_what_it_is_available_for():
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """Functions that do nothing; what they return is the kernel's attribute ``status``."""
+    """Functions without effect that return the kernel's attribute ``status``."""
 
     class Kernel:
         status = 0
@@ -98,12 +137,14 @@ def test_want_of_memory_is_an_error(kernel):
 
 
 def kinds_in_c(name):
-    """What the arguments of a function of training.c point to, behind the type.
+    """Return the types to which the arguments of a function of training.c point.
 
     See ``calls._FUNCTIONS``.
     """
     source = Path(calls.__file__).with_name("training.c").read_text(encoding="utf-8")
-    [arguments] = re.findall(rf"^int {name}\(int64_t type, ([^)]*)\) {{", source, re.MULTILINE)
+    [arguments] = re.findall(
+        rf"^static int {name}\(int64_t type, ([^)]*)\) {{", source, re.MULTILINE
+    )
     letters = {"void*": "a", "float*": "f", "int64_t*": "i"}
     types = [re.sub(r"const |\w+$| ", "", argument.strip()) for argument in arguments.split(",")]
     return "".join(letters.get(kind, ".") for kind in types)
@@ -145,7 +186,7 @@ TAKEN = {
     "observe": [3, 16, *"nwirrr"],
     "slopes_of": [3, 16, *"nwirrnw"],
 }
-"""What each function takes, by the letters of ``TENSORS``."""
+"""Arguments of each function, by the letters of ``TENSORS``."""
 
 
 @pytest.mark.parametrize("name", TAKEN)

@@ -21,7 +21,7 @@ def highway(monkeypatch):
 
 
 def plain_product(data, dtype):
-    """The product in float64, from panels."""
+    """Compute the product in float64, from panels."""
     panels, units, columns, together = data.weights.shape
     weights = data.weights.transpose(0, 2, 1, 3).reshape(panels * columns, units * together)
     weights = weights.astype(np.float64)

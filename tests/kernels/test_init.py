@@ -20,7 +20,7 @@ NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a 
 
 @pytest.fixture(autouse=True)
 def choose(monkeypatch):
-    """A function that sets the variable and forgets what was found before."""
+    """A function that sets the variable and forgets earlier results."""
 
     def ask_again():
         kernels.find_library.cache_clear()
@@ -60,12 +60,12 @@ def test_a_variant_can_be_named(choose):
         choose(name)
         assert kernels.variant("layers") in (name, None)
     choose("avx3")
-    with pytest.raises(ConfigError, match="INTERLINGUA_KERNELS: no variant 'avx3'"):
+    with pytest.raises(ConfigError, match="INTERLINGUA_KERNELS: unknown variant 'avx3'"):
         kernels.variant("layers")
 
 
 def test_the_first_variant_that_runs_is_taken(monkeypatch, choose):
-    """As on a processor without AVX-512, where the library says that it does not run."""
+    """Simulate a processor without AVX-512, on which the library reports that it cannot run."""
 
     class Library:
         def __init__(self, path):
@@ -109,14 +109,14 @@ def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):
 
 
 def built_here(source):
-    """The libraries of a source, of all variants that this compiler knows."""
+    """Return the libraries of a source, of all variants that this compiler supports."""
     libraries = cross.build_script().compile_kernel(source)
     assert all(library.is_file() for library in libraries)
     return libraries
 
 
 def left_out(folder, content, monkeypatch, capfd):
-    """Whether a library of these bytes is left out with one line."""
+    """Return whether a library of these bytes is skipped with one line."""
     monkeypatch.setattr(kernels, "__file__", str(folder / "__init__.py"))
     library = folder / "neighbors.avx2.so"
     library.unlink(missing_ok=True)  # one that was loaded stays mapped: never write into its file
@@ -125,7 +125,7 @@ def left_out(folder, content, monkeypatch, capfd):
     capfd.readouterr()
     found = kernels.library("neighbors")
     said = capfd.readouterr().err
-    return found is None and said.count("\n") == 1 and "is left out" in said
+    return found is None and said.count("\n") == 1 and "is not used" in said
 
 
 @pytest.mark.skipif(
@@ -218,7 +218,7 @@ def test_a_variant_that_the_compiler_does_not_know_costs_no_other(source, monkey
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump")
 @pytest.mark.parametrize("variant", ["avxvnni", "avx2"])
 def test_no_instruction_of_avx512_is_in_other_variants(variant):
-    """Its registers are zmm and k, and ymm16 to ymm31.
+    """Check zmm, k and ymm16 to ymm31, the registers of AVX-512.
 
     That of VNNI has another encoding there, marked {vex} here.
     """

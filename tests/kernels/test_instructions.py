@@ -48,7 +48,7 @@ AVX2 = pytest.mark.skipif(not cross.emulates_avx2(), reason="needs qemu-x86_64 7
 def test_each_processor_takes_the_variants_it_has_instructions_for(
     machine, cpu, expected, tmp_path
 ):
-    """An instruction that a processor lacks would end the program with a signal."""
+    """Check variants against instructions that a processor lacks, which would kill the program."""
     taken = []
     for variant in cross.FLAGS[machine]:
         ran = cross.run(PROGRAM, machine, variant, tmp_path, emulated_cpu=cpu)
@@ -94,7 +94,7 @@ def test_clang_s_kernels_give_the_bits_of_gcc_s(machine, variant, name, tmp_path
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_programs_of_this_machine_need_no_static_library(tmp_path, monkeypatch):
-    """As in the images that wheels are built in, which have none of the C library."""
+    """Check images for wheels, which have no static C library."""
     compiler = tmp_path / "gcc"
     refusal = 'case " $* " in *" -static "*) echo "no libc.a" >&2; exit 1;; esac'
     compiler.write_text(f'#!/bin/sh\n{refusal}\nexec {shutil.which("gcc")} "$@"\n')

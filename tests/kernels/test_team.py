@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
     ("machine", "variant"), [("x86_64", "avx512"), ("x86_64", "avx2"), ("aarch64", "neon")]
 )
 def test_threads_may_be_few_or_late_and_change_no_bit(machine, variant, tmp_path):
-    """The program's exit status is the number of the case that failed."""
+    """Run a program with the number of the failed case as its exit status."""
     ran = cross.run((FOLDER / "team.c").read_text(encoding="utf-8"), machine, variant, tmp_path)
     if ran.returncode == cross.NOT_HERE:
         pytest.skip(f"this processor does not run {variant}")

@@ -21,7 +21,7 @@ if [ "$1" = -dumpmachine ]; then echo {target}; exit; fi
 while [ "$1" != -o ]; do shift; done
 echo library > "$2"
 """
-"""Says what it compiles for, and writes a file where a library should be."""
+"""Compiler that prints its target, and writes a file in place of a library."""
 
 NEEDS_A_SHELL = pytest.mark.skipif(
     sys.platform == "win32", reason="the compiler is a script of a shell"
@@ -30,7 +30,7 @@ NEEDS_A_SHELL = pytest.mark.skipif(
 
 @pytest.fixture
 def project(tmp_path):
-    """What a wheel is built from, with a library of this machine left from a build before."""
+    """The inputs of a wheel, with a library of this machine from an earlier build."""
     pytest.importorskip("hatchling")
     folder = tmp_path / "project"
     folder.mkdir()
@@ -46,12 +46,12 @@ def project(tmp_path):
 
 
 def wheel_by(project, compiler, **settings):
-    """Path of the wheel with what a compiler makes."""
+    """Build a wheel by a compiler, and return its path."""
     return build_wheel(project, project / "wheels", CC=str(compiler), **settings)
 
 
 def libraries_of(wheel):
-    """Names of the compiled libraries in it."""
+    """Return the names of the compiled libraries in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         paths = archive.namelist()
     assert {f"{IN_THE_WHEEL}{name}.c" for name in kernels.SOURCES} < set(paths)
@@ -59,7 +59,7 @@ def libraries_of(wheel):
 
 
 def libraries_for(machine):
-    """What a wheel for a machine should hold."""
+    """Return the libraries that a wheel for a machine should contain."""
     return {f"{name}.{kind}.so" for name in kernels.SOURCES for kind in cross.FLAGS[machine]}
 
 
@@ -151,7 +151,7 @@ def test_a_real_compiler_makes_every_library_of_the_wheel(project, tmp_path, mac
 
 @pytest.mark.timeout(900)
 def test_every_source_compiles_for_a_mac(project, tmp_path):
-    """By zig, which has the headers and the linker for it: pip install ziglang."""
+    """Compile by zig, which includes headers and linker for it: pip install ziglang."""
     pytest.importorskip("ziglang")
     compiler = tmp_path / "cc"
     # zig has its own names of processors in place of -march

@@ -18,7 +18,7 @@ PROGRAM = (Path(__file__).parent / "undefined_bytes.c").read_text(encoding="utf-
 
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 def test_rows_to_bytes_have_no_undefined_behavior(tmp_path):
-    """The sums of bytes overflowed where a row holds NaN."""
+    """Use rows with NaN. Their sums of bytes overflowed."""
     header = Path(kernels.__file__).with_name("whole_rows.h").read_text(encoding="utf-8")
     function = re.search(r"^static void to_bytes\(.*?^}", header, re.MULTILINE | re.DOTALL)[0]
     (tmp_path / "t.c").write_text(

@@ -17,7 +17,7 @@ FIRST_WORD = 6
 
 
 def tiny_vocabulary() -> Vocabulary:
-    """Forty whole words and, before them, the special tokens and three language tags."""
+    """Build forty whole words after the special tokens and three language tags."""
     words = ["<pad>", "<unk>", "<mask>", *TAGS.values(), *(f"w{index}" for index in range(WORDS))]
     tokenizer = Tokenizer(
         models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>")
@@ -46,7 +46,7 @@ def tiny_encoder(**sizes) -> Encoder:
 def tiny_pairs(
     count=5, *, step=3, seed=0, languages=("deu_Latn", "fra_Latn", "eng_Latn")
 ) -> ParallelBatch:
-    """Pairs of different lengths and languages, with repeated tokens."""
+    """Build pairs of different lengths and languages, with repeated tokens."""
     generator = torch.Generator().manual_seed(seed)
 
     def side(codes):

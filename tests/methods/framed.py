@@ -13,7 +13,7 @@ VOCABULARY = tiny_vocabulary(frame=True)
 
 
 def framed_encoder(**sizes) -> Encoder:
-    """Two layers, pooling by the first token, no dropout."""
+    """Build an encoder of two layers, pooling by the first token, without dropout."""
     torch.manual_seed(0)
     values = {
         "hidden_size": 12,
@@ -32,7 +32,7 @@ def framed_encoder(**sizes) -> Encoder:
 
 
 def framed_pairs(count=5, *, step=3) -> ParallelBatch:
-    """German and French, each with English, of different lengths."""
+    """Build German and French sentences, each with English ones, of different lengths."""
     generator = torch.Generator().manual_seed(4)
     begin, end = VOCABULARY.tokenizer.encode("a").ids[0], VOCABULARY.tokenizer.encode("a").ids[-1]
 
@@ -51,5 +51,5 @@ def framed_pairs(count=5, *, step=3) -> ParallelBatch:
 
 
 def rows(batch, tensor=None):
-    """A packed tensor, or the batch's ids, sentence by sentence."""
+    """Split a packed tensor, or the batch's ids, by sentence."""
     return (batch.input_ids if tensor is None else tensor).split(batch.lengths.tolist())

@@ -54,7 +54,7 @@ TINY_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def method_config(method: str, options: Mapping[str, Any] = {}) -> MethodConfig:
-    """The [method] section with the tiny options and these, ``matryoshka`` among them."""
+    """Return the [method] section with the tiny options and these, ``matryoshka`` among them."""
     schema = resolve_name(METHODS, method).Config
     own = {**TINY_OPTIONS.get(method, {}), **options}
     for_all = {key: tuple(own.pop(key)) for key in FOR_ALL_METHODS if key in own}
@@ -69,7 +69,7 @@ def tiny_objective(
     dropout: float = 0.0,
     **shape: Any,
 ) -> Objective:
-    """The objective over a tiny encoder, in training mode; its weights depend on the seed.
+    """Build the objective over a tiny encoder, in training mode, with weights from the seed.
 
     Args:
         method: its name.
@@ -93,14 +93,14 @@ def tiny_objective(
 def tiny_batch(
     method: str, options: Mapping[str, Any] = {}, *, step: int = 3, seed: int = 0
 ) -> Any:
-    """A batch of the right kind: that of the only feed, or a dict by feed."""
+    """Build a batch of the right kind: that of the only feed, or a dict by feed."""
     feeds = feeds_of(method_config(method, options))
     batches = {feed: feed_batch(feed, method, step=step, seed=seed) for feed in feeds}
     return batches if len(batches) > 1 else batches[feeds[0]]
 
 
 def feed_batch(feed: FeedName, method: str, *, step: int, seed: int) -> Any:
-    """Six rows of one feed."""
+    """Build six rows of one feed."""
     if feed == "parallel":
         return tiny_pairs(BATCH, step=step, seed=seed, languages=("deu_Latn", "fra_Latn"))
     if feed == "questions":
@@ -118,7 +118,7 @@ def feed_batch(feed: FeedName, method: str, *, step: int, seed: int) -> Any:
 
 
 def share_of(batch: Any, rank: int, *, world_size: int = 2) -> Any:
-    """A process's consecutive part of a batch's rows.
+    """Return a process's consecutive part of a batch's rows.
 
     Of passages its questions' answers and hard negatives.
     """
@@ -140,7 +140,7 @@ def share_of(batch: Any, rank: int, *, world_size: int = 2) -> Any:
 def sentences(
     count: int, *, seed: int, language: str = "eng_Latn", longest: int = 11
 ) -> TokenBatch:
-    """Random sentences of different lengths."""
+    """Draw random sentences of different lengths."""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(2, longest + 1, (count,), generator=generator).tolist()
     ids = [
@@ -150,30 +150,29 @@ def sentences(
 
 
 def token_lists(batch: TokenBatch) -> list[list[int]]:
-    """The tokens of each sentence."""
+    """Return the tokens of each sentence."""
     return [ids.tolist() for ids in batch.input_ids.split(batch.lengths.tolist())]
 
 
 def alone(encoder: Encoder, ids: list[int], language: str = "eng_Latn") -> torch.Tensor:
-    """Mean of the token states of one sentence encoded by itself."""
+    """Compute the mean of the token states of one separately encoded sentence."""
     return encoder.tokens(TokenBatch.from_lists([ids], [language])).states.mean(0)
 
 
 def cosine(u: torch.Tensor, v: torch.Tensor) -> float:
-    """Of two vectors."""
+    """Compute the cosine of two vectors."""
     return float(torch.cosine_similarity(u, v, dim=0))
 
 
 def training(
     objective: Objective, method: str, options: Mapping[str, Any] = {}, *, steps: range
 ) -> Iterator[float]:
-    """The loss at each step of a few: Adam(amsgrad) with coupled weight decay, four batches in
-    turn."""
+    """Yield the losses of a few steps: Adam(amsgrad) with weight decay, four batches in turn."""
     yield from _training(objective, optimizer_of(objective), method, options, steps)
 
 
 def optimizer_of(objective: Objective) -> torch.optim.Optimizer:
-    """What ``training`` uses."""
+    """Build the optimizer of ``training``."""
     trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
     return torch.optim.Adam(trained, lr=3e-3, weight_decay=1e-5, amsgrad=True)
 
@@ -197,7 +196,7 @@ def _training(
 
 @torch.no_grad()
 def in_two_processes(objective: Objective, here: Any, there: Any) -> Any:
-    """What an objective gives in the process that has one batch, if another has the other."""
+    """Return the objective's result in the process with one batch, while another has the other."""
     gathered: list[torch.Tensor] = []
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:

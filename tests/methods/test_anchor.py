@@ -44,7 +44,7 @@ def vectors(encoder, side):
 
 
 def naive_contrast(students, targets, negatives):
-    """negatives(i): the vectors that row i is distinguished from."""
+    """Compute the contrast; negatives(i): the vectors from which row i is distinguished."""
     total = 0.0
     for i, (s, z) in enumerate(zip(students, targets, strict=True)):
         own = math.exp(cosine(s, z) / TEMPERATURE)
@@ -70,7 +70,7 @@ def without(rows, *places):
 
 
 def bank_of(path, objective, batch, *, others=6, group=None):
-    """A bank of the batch's originals and further sentences, by the objective's own teacher."""
+    """Write a bank of the batch's originals and other sentences by the objective's own teacher."""
     generator = torch.Generator().manual_seed(5)
     more = [torch.randint(6, 20, (4,), generator=generator).tolist() for _ in range(others)]
     ids = token_lists(batch.b) + more
@@ -291,7 +291,7 @@ def test_repeats_of_a_translation_are_no_negatives():
 
 
 def random_negatives(rows, bank, width):
-    """Some of the bank and of the rows that say the same, in two languages."""
+    """Draw some vectors of the bank, and of the rows of equal meaning, in two languages."""
     draw = torch.Generator().manual_seed(3)
     same_meaning = torch.rand(rows, bank, generator=draw) < 0.3
     return Negatives(
@@ -304,7 +304,7 @@ def random_negatives(rows, bank, width):
 
 
 def contrasts_of(objective, rows, bank):
-    """The terms by name, and the vectors that they are of."""
+    """Return the terms by name, and their vectors."""
     draw = torch.Generator().manual_seed(4)
     width = objective.encoder.dim
     negatives = random_negatives(rows, bank, width)
@@ -351,9 +351,9 @@ def test_without_a_contrast_the_center_alone_is_left(monkeypatch):
 
 def test_several_teachers_without_a_bank_are_an_error(tmp_path):
     name = saved_teacher(tmp_path / "teacher")
-    with pytest.raises(ConfigError, match="need a bank"):
+    with pytest.raises(ConfigError, match="require a bank"):
         build(teachers=(name, name))(tiny_pairs())
-    with pytest.raises(ConfigError, match="need a bank"):  # nor one of another width
+    with pytest.raises(ConfigError, match="require a bank"):  # nor one of another width
         build(teachers=(saved_teacher(tmp_path / "narrow", hidden_size=8),))(tiny_pairs())
 
 

@@ -121,7 +121,7 @@ def test_shared_passes_have_the_gradients_of_separate_ones():
 
 
 def count_sentences(encoder):
-    """A list that gets the number of sentences of each pass over the backbone."""
+    """Return a list that receives the number of sentences of each pass over the backbone."""
     counts = []
     encoder.backbone.register_forward_pre_hook(lambda _, inputs: counts.append(len(inputs[1]) - 1))
     return counts
@@ -256,21 +256,21 @@ def test_from_a_file_and_back(tmp_path):
     ("terms", "message"),
     [
         ({}, "terms is empty"),
-        ({"x": {"weight": 1.0}}, "terms.x: .*a method; known: anchor"),
+        ({"x": {"weight": 1.0}}, "terms.x: .*a method; .*anchor"),
         ({"x": 3}, "terms.x: .*a method"),
         ({"x": {"method": "emms"}}, "terms.x: .*'emms'; .*'ems'"),
         ({"x": {"method": "combination"}}, "terms.x: a combination"),
-        ({"x": {"method": "ems", "weight": 0.0}}, "terms.x: weight is 0.0"),
-        ({"x": {"method": "ems", "weight": "much"}}, "terms.x: weight is 'much'"),
-        ({"x": {"method": "ems", "weight": True}}, "terms.x: weight is True"),
+        ({"x": {"method": "ems", "weight": 0.0}}, "terms.x: weight: .*found 0.0"),
+        ({"x": {"method": "ems", "weight": "much"}}, "terms.x: weight: .*'much'"),
+        ({"x": {"method": "ems", "weight": True}}, "terms.x: weight: .*True"),
         ({"x": {"method": "ems", "temprature": 1.0}}, "terms.x: .*'temprature'; .*'temperature'"),
-        ({"x": {"method": "ems", "temperature": 0.0}}, "terms.x: temperature is 0.0"),
-        ({"x": {"method": "sts"}, "y": {"method": "nli"}}, "terms.y needs nli .*terms.x scores"),
+        ({"x": {"method": "ems", "temperature": 0.0}}, "terms.x: temperature: .*0.0"),
+        ({"x": {"method": "sts"}, "y": {"method": "nli"}}, "terms.y .*nli .*terms.x scores"),
         (
             {"x": {"method": "cross_encoder"}, "y": {"method": "multilingual_ir"}},
-            "terms.x and terms.y save",
+            "terms.x and terms.y",
         ),
-        ({"x y": {"method": "ems"}}, "got 'x y'"),
+        ({"x y": {"method": "ems"}}, "found 'x y'"),
     ],
 )
 def test_bad_terms_are_errors_in_one_line(terms, message):

@@ -47,7 +47,7 @@ def saved_teacher(folder, **sizes):
 
 
 def byte_vocabulary(*, lowercase=False, size=300):
-    """Spells anything; in lower case, so that the text can't be had back on request."""
+    """Build a vocabulary that spells anything, in lower case if requested."""
     tokenizer = Tokenizer(models.BPE())
     if lowercase:
         tokenizer.normalizer = normalizers.Lowercase()
@@ -121,7 +121,7 @@ def test_the_pivot_may_stand_on_either_side():
     torch.testing.assert_close(objective(exchanged).loss, objective(pairs).loss)
     german = build(pivot="de")
     assert german.pivot == "deu_Latn"
-    with pytest.raises(DataError, match="no side in deu_Latn"):
+    with pytest.raises(DataError, match=r"no side in .*deu_Latn"):
         german(pairs)
 
 
@@ -183,7 +183,7 @@ def test_a_vocabulary_that_loses_what_the_teacher_reads_is_an_error(tmp_path):
 
 
 def test_a_teacher_of_another_width_is_an_error(tmp_path):
-    with pytest.raises(ConfigError, match="width 8, the encoder of 16"):
+    with pytest.raises(ConfigError, match=r"width 8, .* width 16"):
         build(teacher=saved_teacher(tmp_path / "teacher", hidden_size=8))
 
 

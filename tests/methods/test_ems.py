@@ -47,7 +47,7 @@ def build(*, training=False, **options):
 
 
 def reference_xtr(objective, batch, *, extra=None, kind="paper"):
-    """Eq. (2)-(7) with loops: the embedding of each side has to tell the other side's tokens."""
+    """Compute Eq. (2)-(7) with loops: the embedding of each side predicts the other's tokens."""
     encoder, head = objective.encoder, objective.predict
     a, b, _ = objective.masked(batch)
     told = (b, a) if kind == "code" else (batch.b, batch.a)
@@ -71,7 +71,7 @@ def reference_xtr(objective, batch, *, extra=None, kind="paper"):
 def reference_contrastive(
     objective, batch, *, margin=0.0, temperature=0.1, after=False, excluded=()
 ):
-    """Eq. (8)-(11) with loops."""
+    """Compute Eq. (8)-(11) with loops."""
     a, b, _ = objective.masked(batch)
     h = [
         [objective.project(alone(objective.encoder, ids, "eng_Latn")) for ids in token_lists(side)]

@@ -1,4 +1,4 @@
-"""What holds for every training method, whatever it computes."""
+"""Properties of every training method."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_negatives_are_those_of_all_processes(method, options, terms):
 )
 def test_a_single_row_has_nothing_to_be_compared_with(method, options, what):
     row = share_of(tiny_batch(method, options), 0, world_size=6)
-    expected = rf"single {what} .*run\.global_batch_size or run\.micro_batch_size"
+    expected = rf"one {what} .*run\.global_batch_size or run\.micro_batch_size"
     with pytest.raises(ConfigError, match=expected):
         tiny_objective(method, options)(row)
 
@@ -243,7 +243,7 @@ def test_negatives_of_the_micro_batch_are_not_gathered(method, options):
 
 @pytest.mark.parametrize("method", NAMES)
 def test_every_option_is_read(method):
-    """But for the weights, which ``weighted`` reads by the names of the terms."""
+    """Check all options but the weights, which ``weighted`` reads by the names of the terms."""
     mro = resolve_name(METHODS, method).__mro__
     classes = mro[: mro.index(Objective)]
     body = "".join(inspect.getsource(cls) for cls in classes)

@@ -50,7 +50,7 @@ def made(method, encoder):
 
 
 def read_by(objective, batch, monkeypatch):
-    """The texts that each encoder reads."""
+    """Return the texts that each encoder reads."""
     read = {}
     plain = Encoder.forward
 

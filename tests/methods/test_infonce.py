@@ -29,7 +29,7 @@ def vectors(objective, batch):
 
 
 def ranked(anchor, positive, others, temperature):
-    """-log of the positive's share."""
+    """Compute -log of the positive's share."""
     scores = [math.exp(cosine(anchor, other) / temperature) for other in others]
     right = math.exp(cosine(anchor, positive) / temperature)
     return -math.log(right / (right + sum(scores)))

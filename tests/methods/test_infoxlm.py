@@ -25,7 +25,7 @@ def build(encoder=None, *, training=False, **options):
 
 
 def with_keys(objective, count=6):
-    """Puts random keys into the queue, and moves the slow encoder away from the other."""
+    """Put random keys into the queue, and move the slow encoder away from the other."""
     objective.queue[:count] = torch.randn(count, 12, generator=torch.Generator().manual_seed(8))
     objective.filled.fill_(count)
     with torch.no_grad():
@@ -35,8 +35,7 @@ def with_keys(objective, count=6):
 
 
 def reference(objective, pairs):
-    """Loops over the mixed pairs: queries of one encoder, keys of the other, all keys of the queue
-    as negatives."""
+    """Loop over the mixed pairs: queries and keys of two encoders, the queue as negatives."""
     config = objective.config
     a, b = pairs.a, pairs.b
     if config.contrast_masked:

@@ -23,7 +23,7 @@ def vectors(encoder, batch):
 
 
 def reference(objective, batch, *, margin=0.3, temperature=0.1, after=False, excluded=()):
-    """Eq. (1)-(2) with loops; ``excluded`` holds unordered pairs of rows."""
+    """Compute Eq. (1)-(2) with loops; ``excluded`` contains unordered pairs of rows."""
     x, y = (vectors(objective.encoder, side) for side in (batch.a, batch.b))
     phi = [[cosine(u, v) for v in y] for u in x]
     size, total = len(x), 0.0

@@ -35,8 +35,7 @@ def build(kind="lstm", encoder=None, **options):
 
 
 def reference(objective, pairs, *, only=None):
-    """Every target token of every direction by itself: the decoder on one sentence, its logits,
-    their softmax."""
+    """Predict every target token of every direction separately by the decoder's softmax."""
     losses, decoder, end = [], objective.decoder, objective.end
     for read, tell in ((pairs.b, pairs.a), (pairs.a, pairs.b)):
         for x, y, code in zip(rows(read), rows(tell), tell.languages, strict=True):
@@ -167,5 +166,5 @@ def test_a_vocabulary_without_tags_needs_languages():
 
 
 def test_heads_have_to_divide_the_width():
-    with pytest.raises(ConfigError, match=r"decoder_heads is 5, .*18: token_dim, language_dim"):
+    with pytest.raises(ConfigError, match=r"decoder_heads: 5 .*18 \(token_dim, language_dim"):
         build("transformer", decoder_heads=5)

@@ -29,7 +29,7 @@ MEANS_OVER_ELEMENTS = {
 
 
 def test_the_sum_over_prefixes_by_hand():
-    """Squares of 1, 2, 3: 1 of the first, 5 of the first two, 14 of all; weighted 1, 2 and 0.5."""
+    """Square 1, 2, 3: 1 of the first, 5 of the first two, 14 of all; weighted 1, 2 and 0.5."""
     losses = Matryoshka(dims=(3, 2, 1), weights=(1.0, 2.0, 0.5)).losses(
         lambda z: z.square().sum(), torch.tensor([[1.0, 2.0, 3.0]])
     )
@@ -77,7 +77,7 @@ def test_one_prefix_of_full_width_is_the_plain_loss(method):
 
 @pytest.mark.parametrize("method", NESTING)
 def test_each_term_is_the_method_s_own_on_cut_vectors(method, monkeypatch):
-    """Elements that are 0 decide nothing, but they count in a mean over elements."""
+    """Set elements to 0, which decide nothing but count in a mean over elements."""
     batch = tiny_batch(method)
     found = tiny_objective(method, PREFIXES)(batch).terms
     whole = tiny_objective(method)(batch).terms
@@ -168,9 +168,9 @@ def test_terms_that_are_switched_off_are_named(method, options, message):
         ((), (), r"matryoshka is \[\]"),
         ((8, 16), (), "matryoshka is"),
         ((16, 8, 8), (), "matryoshka is"),
-        ((16, 0), (), "dims is 0"),
+        ((16, 0), (), "dims: expected"),
         ((16, 8), (1.0,), "matryoshka_weights"),
-        ((16, 8), (1.0, 0.0), "weights is 0.0"),
+        ((16, 8), (1.0, 0.0), "weights: expected"),
     ],
 )
 def test_senseless_widths_are_errors(dims, weights, message):
@@ -179,7 +179,7 @@ def test_senseless_widths_are_errors(dims, weights, message):
 
 
 def test_the_largest_width_is_the_encoder_s():
-    with pytest.raises(ConfigError, match=r"matryoshka starts at 8, .* 16"):
+    with pytest.raises(ConfigError, match=r"matryoshka starts with 8, .* 16"):
         tiny_objective("labse", {"matryoshka": (8, 4)})
 
 

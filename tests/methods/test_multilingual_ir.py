@@ -41,7 +41,7 @@ VARIANTS = {
 
 
 def build(**options):
-    """In training mode without dropout, so that each pass is the same; the towers differ."""
+    """Build the objective in training mode with two towers and no dropout: equal passes."""
     objective = tiny_objective(NAME, options)
     if objective.question_encoder is not None:
         torch.manual_seed(7)
@@ -51,13 +51,13 @@ def build(**options):
 
 
 def batch_of(options, *, seed=0):
-    """A dict of batches also where there are only questions."""
+    """Return a dict of batches, even if there are only questions."""
     batch = tiny_batch(NAME, options, seed=seed)
     return batch if isinstance(batch, dict) else {"questions": batch}
 
 
 def alone(encoder, batch):
-    """First token's state of each sentence, encoded by itself."""
+    """Return the first token's state of each separately encoded sentence."""
     sentences = batch.input_ids.split(batch.lengths.tolist())
     pool = {"mean": lambda states: states.mean(0), "cls": lambda states: states[0]}[encoder.pooling]
     return [
@@ -67,7 +67,7 @@ def alone(encoder, batch):
 
 
 def reference(objective, batch):
-    """The terms of Eq. (4) with loops."""
+    """Compute the terms of Eq. (4) with loops."""
     config = objective.config
     questions, passages = objective.question_encoder or objective.encoder, objective.encoder
     q, p = (
@@ -261,9 +261,9 @@ def first_row(batch):
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("retrieval", "single question .*run.global_batch_size"),
-        ("semantic", "single pair .*data.batch_size"),
-        ("language", "single pair .*data.batch_size"),
+        ("retrieval", "one question .*run.global_batch_size"),
+        ("semantic", "one pair .*data.batch_size"),
+        ("language", "one pair .*data.batch_size"),
     ],
 )
 def test_a_single_row_is_an_error(part, message):
@@ -286,7 +286,7 @@ def test_one_question_with_a_hard_negative_and_one_pair_with_a_sentence_are_enou
     ("reduction", "trains"), [({}, True), ({"language_reduction": "mean"}, False)]
 )
 def test_language_term_by_default_pulls_like_the_semantic(reduction, trains):
-    """With the tenth of the other's weight, as printed, and 48 pairs."""
+    """Use a tenth of the other's weight, as printed, and 48 pairs."""
     objective = build(semantic_weight=0.2, language_weight=0.02, **reduction)
     draw = torch.Generator().manual_seed(3)
     ids = [torch.randint(10, 40, (6,), generator=draw).tolist() for _ in range(96)]

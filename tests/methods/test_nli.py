@@ -13,7 +13,7 @@ from tests.methods.harness import tiny_batch, tiny_objective
 
 
 def rows_of(batch):
-    """Each sentence as a batch of its own."""
+    """Return each sentence as a separate batch."""
     bounds = batch.cu_seqlens.tolist()
     for i, j in pairwise(bounds):
         yield type(batch).from_lists([batch.input_ids[i:j].tolist()], ["eng_Latn"])
@@ -52,7 +52,7 @@ def test_without_weights_every_class_is_as_likely():
 
 
 def test_classes_by_hand():
-    """Only the distance's first coordinate speaks, for contradiction: u 1 and v -1 are 2 apart."""
+    """Weigh only the distance's first coordinate, for contradiction: u 1 and v -1 are 2 apart."""
     objective = tiny_objective("nli")
     weight = torch.zeros_like(objective.classify.weight)
     weight[0, 2 * objective.encoder.dim] = 1.0

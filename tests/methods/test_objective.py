@@ -1,4 +1,4 @@
-"""What all objectives share: weights, the sum of the terms, the hook after a step."""
+"""Common behavior of all objectives: weights, the sum of the terms, the hook after a step."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_outside_of_a_run_gathering_is_the_identity_and_a_step_moves_nothing(enc
 
 
 def test_processes_share_a_mean_over_tokens_however_many_each_has(encoder):
-    """Two with gradients of 1/4 a token each, in the average: as one with all four."""
+    """Average two processes with gradients of 1/4 per token, and compare with one process."""
     objective = Toy(Config(), encoder)
     here, there = torch.tensor([1.0, 2.0, 6.0]), torch.tensor([3.0])
     assert float(objective.mean_of_tokens(here)) == 3
@@ -90,7 +90,7 @@ def test_all_but_scalars_by_name_is_refused_with_the_way_to_return_them(output, 
 
 
 class Numbers(Objective):
-    """Gives ``weighted`` what the test hands it, for the term with a weight."""
+    """Objective that passes ``weighted`` the test's values, for the term with a weight."""
 
     Config = Config
 

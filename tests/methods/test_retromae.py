@@ -37,7 +37,7 @@ def told(objective, states, labels):
 
 
 def reference(objective, batch, place):
-    """Algorithm 1 with loops, sentence by sentence: (L_enc, L_dec)."""
+    """Compute algorithm 1 with loops, sentence by sentence: (L_enc, L_dec)."""
     config, backbone = objective.config, objective.encoder.backbone
     masked = objective.mask(batch, place, ratio=config.encoder_ratio)
     aside = place._replace(side=f"decoder {place.side}")
@@ -54,7 +54,7 @@ def reference(objective, batch, place):
     for row, (ids, seen, labels, shown_ids, hidden) in enumerate(parts):
         states = naive_backbone(backbone, seen)
         enc += told(objective, states, labels)
-        h = states[:1]  # Eq. (1); it stands for the first token
+        h = states[:1]  # Eq. (1); it replaces the first token
         places = range(1, len(ids))
         if config.enhanced:
             h_1 = torch.cat([h, h + backbone.position_embeddings.weight[1 : len(ids)]])

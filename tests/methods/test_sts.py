@@ -34,7 +34,7 @@ def test_a_sentence_with_itself_by_hand(score, loss):
 
 
 def test_gradient_by_hand():
-    """(cos - y)^2 has the derivative 2 (cos - y) at cos, a mean over the pairs."""
+    """Derive (cos - y)^2: 2 (cos - y) at cos, and the mean over the pairs."""
     objective, batch = tiny_objective("sts"), tiny_batch("sts")
     u, v = objective.encoder(batch.a), objective.encoder(batch.b)
     cosines = torch.nn.functional.cosine_similarity(u, v)

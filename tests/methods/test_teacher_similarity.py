@@ -19,7 +19,7 @@ def vectors(encoder, batch):
 
 
 def divergence(student, teacher, temperature, teacher_temperature):
-    """KL of two lists of cosines."""
+    """Compute the KL divergence of two lists of cosines."""
     p = [math.exp(value / teacher_temperature) for value in teacher]
     q = [math.exp(value / temperature) for value in student]
     p = [value / sum(p) for value in p]
@@ -28,7 +28,7 @@ def divergence(student, teacher, temperature, teacher_temperature):
 
 
 def moved(objective):
-    """The student away from its teacher, which began as its copy."""
+    """Move the student away from its teacher, its initial copy."""
     with torch.no_grad():
         for weight in objective.encoder.parameters():
             weight.add_(0.05 * torch.randn_like(weight))
@@ -36,7 +36,7 @@ def moved(objective):
 
 
 def mixed():
-    """Questions and passages of two languages; each question with its passage and a hard one."""
+    """Build questions of two languages, each with its passage and a hard one."""
     german, french = ({"language": code} for code in ("deu_Latn", "fra_Latn"))
     questions = join(sentences(2, seed=1, **german), sentences(3, seed=2, **french))
     answers = join(sentences(2, seed=3, **german), sentences(3, seed=4, **french))
@@ -83,7 +83,7 @@ def test_a_student_that_ranks_as_its_teacher_has_nothing_to_learn():
 
 
 def test_another_language_has_no_say():
-    """With one language alone the other's questions change nothing."""
+    """Change the other language's questions, which have no effect with one language only."""
     torch.manual_seed(0)
     objective = moved(tiny_objective("teacher_similarity", {"passage_weight": 0.0}))
     german = {"language": "deu_Latn"}

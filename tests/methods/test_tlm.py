@@ -25,7 +25,7 @@ def build(encoder=None, **options):
 
 
 def told(objective, states, labels):
-    """Cross-entropies of the labeled tokens of one sequence."""
+    """Compute cross-entropies of the labeled tokens of one sequence."""
     words = objective.encoder.backbone.word_embeddings.weight
     hidden = objective.head.transform(states)
     return [
@@ -36,7 +36,7 @@ def told(objective, states, labels):
 
 
 def reference_tlm(objective, pairs, *, skip=0, reset=True):
-    """Each pair by itself: [a; b] through the encoder, and the hidden tokens of both predicted."""
+    """Encode each pair separately as [a; b], and predict the hidden tokens of both."""
     (a, labels_a), (b, labels_b) = (objective.mask(getattr(pairs, s), pairs.place(s)) for s in "ab")
     losses = []
     for x, lx, y, ly in zip(rows(a), rows(a, labels_a), rows(b), rows(b, labels_b), strict=True):

@@ -16,7 +16,7 @@ from tests.mining.invented import embed
 
 @contextlib.contextmanager
 def two_workers():
-    """Ray with two processes; ``connected("auto")`` finds it."""
+    """Start Ray with two processes. ``connected("auto")`` finds it."""
     ray = pytest.importorskip("ray")
     # as quick as this process; Ray's own would give way to everything else on a busy machine
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
@@ -49,7 +49,7 @@ def square_or_fail(number, other=0):
 
 
 def embed_and_die(texts, folder, word, **options):
-    """The process of the first task with a word in its texts is killed.
+    """Kill the process of the first task with a word in its texts.
 
     All leave their number in the folder.
     """
@@ -62,7 +62,7 @@ def embed_and_die(texts, folder, word, **options):
 
 
 def embed_or_die(texts, folder, word, out=None, report=None, show_progress_bar=None):
-    """The same as encoders are called: to a file, or in memory."""
+    """Call the same function like an encoder: to a file, or in memory."""
     vectors = embed_and_die(list(texts), folder, word)
     report.texts += len(vectors)
     if out is not None:
@@ -71,7 +71,7 @@ def embed_or_die(texts, folder, word, out=None, report=None, show_progress_bar=N
 
 
 def kill_one(folder):
-    """Kills one of the processes that have embedded."""
+    """Kill one of the processes that have embedded."""
     for path in sorted(Path(folder).glob("*.pid")):
         with contextlib.suppress(OSError):
             if b"ray::" in Path("/proc", path.stem, "cmdline").read_bytes():

@@ -8,7 +8,7 @@ from interlingua.mining.calibration.calibration import Bin, Calibration, Cut
 
 
 def calibration(**changes):
-    """A curve from odds of -3 at a score of 1 to 3 at 1.2, but for the changes."""
+    """Build a curve from odds of -3 at a score of 1 to 3 at 1.2, with changes."""
     plain = Calibration(
         source_language="zho_Hans",
         target_language="eng_Latn",

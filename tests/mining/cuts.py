@@ -13,7 +13,7 @@ from interlingua.verbs.score import ScoreOptions
 
 @dataclass(frozen=True)
 class AnyCut(PairCut):
-    """Which pairs are kept."""
+    """Options that select the pairs to keep."""
 
     probability: Annotated[float, Above(0, below=1)] | None = option(None, "See ``score``.")
     prior: Annotated[float, Above(0, below=1)] | None = option(None, "See ``score``.")

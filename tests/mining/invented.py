@@ -14,7 +14,7 @@ _VECTORS = np.random.default_rng(7).standard_normal((WORDS, WIDTH)).astype(np.fl
 
 
 def embed(texts, **_):
-    """The sum of the vectors of all words: ``de17`` and ``en17`` have the same.
+    """Sum the vectors of all words: ``de17`` and ``en17`` have the same.
 
     A little of the text itself.
     """
@@ -37,8 +37,7 @@ def text(numbers, language):
 
 
 def corpora(shared=30, alone=40, *, seed=0):
-    """Texts of two sides of which some are translations: sources, targets, and the pairs by their
-    places."""
+    """Return texts of two sides, some of them translations: sources, targets, and index pairs."""
     draw = random.Random(seed)
     both = [sentence(draw) for _ in range(shared)]
     sides, places = [], []

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def die_at(owner, name, moment):
-    """From now on the call of that number of a function ends this process, as kill -9 does."""
+    """Make a numbered call of a function end this process, like kill -9."""
     real, calls = getattr(owner, name), []
 
     def deadly(*arguments, **options):
@@ -25,7 +25,7 @@ def die_at(owner, name, moment):
 
 
 def run_script(script, *arguments):
-    """How a script ended."""
+    """Run a script, and return its end."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.run(command, check=False, cwd=ROOT, env=environment).returncode

@@ -59,9 +59,9 @@ def embedded_documents(folder, texts):
 
 
 def test_only_what_is_left_is_done(listed, counted):
-    """The third document is empty.
+    """Leave only the third document, which is empty.
 
-    The next run does it alone, and one with other settings does all.
+    The next run does only it, and one with other settings does all.
     """
     text = (listed / "3.de").read_text()
     (listed / "3.de").write_text("")
@@ -97,10 +97,10 @@ def test_documents_that_have_changed_are_done_again(tmp_path):
 
 def test_mistakes_show_before_anything_is_loaded(tmp_path):
     for source, options, message in (
-        ("a", {"target": None}, "name two documents"),
-        ("a", {"texts": "c.tmx"}, "format with languages"),
+        ("a", {"target": None}, "SOURCE and TARGET"),
+        ("a", {"texts": "c.tmx"}, "c.tmx.*languages"),
         ("a", {"split": True}, "--split"),
-        ("l.source.txt", {"output": "l", "split": True}, "would be lost"),
+        ("l.source.txt", {"output": "l", "split": True}, "would be overwritten"),
     ):
         with pytest.raises(ConfigError, match=message):
             check_align(AlignOptions("mini", source, **{"target": "b"} | options))
@@ -111,7 +111,7 @@ def test_mistakes_show_before_anything_is_loaded(tmp_path):
 def test_documents_are_not_written_over(listed):
     source, target = (listed / "list").read_text().splitlines()[0].split("\t")[:2]
     for options in ({"output": source}, {"output": target}, {"output": "x.tsv", "texts": "x.tsv"}):
-        with pytest.raises(ConfigError, match=r"be lost|two outputs"):
+        with pytest.raises(ConfigError, match=r"be overwritten|two outputs"):
             check_align(AlignOptions("mini", source, target, **options))
 
 
@@ -129,7 +129,7 @@ def test_a_journal_of_others_is_not_written_over(listed, content):
     path = listed / "links" / _JOURNAL
     path.parent.mkdir()
     path.write_text(content, encoding="latin-1")
-    with pytest.raises(ConfigError, match=r"align\.journal is damaged"):
+    with pytest.raises(ConfigError, match=r"align\.journal: is damaged"):
         run(listed, "links")
     assert path.read_text(encoding="latin-1") == content
 

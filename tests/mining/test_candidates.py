@@ -9,7 +9,7 @@ from tests.mining.unit_vectors import MARGINS, unit
 
 
 def oracle(x, y, k, margin):
-    """The best of the k nearest y of every x, pair by pair in double precision."""
+    """Find the best of the k nearest y of every x, pair by pair in double precision."""
     cosines = x.astype(np.float64) @ y.astype(np.float64).T
     mean_x = [np.mean(sorted(row)[-k:]) for row in cosines]
     mean_y = [np.mean(sorted(row)[-k:]) for row in cosines.T]
@@ -70,8 +70,7 @@ def test_worked_by_hand():
 
 
 def test_a_refused_pair_takes_no_row():
-    """x0 is copied in y0; refused, it is kept once, and x0 is free for its translation y1, and y0
-    for x1."""
+    """Refuse x0's copy y0: it is kept once, and x0 remains free for y1, and y0 for x1."""
     forward = Candidates(np.array([1.5, 1.1]), np.array([0, 1]), np.array([0, 0]))
     backward = Candidates(np.array([1.5, 1.3]), np.array([0, 0]), np.array([0, 1]))
     assert pairs(retrieve(forward, backward)) == [(0, 0)]

@@ -38,7 +38,7 @@ def test_the_choices_of_options_are_those_of_the_functions():
 
 @pytest.mark.parametrize("name", [field.name for field in fields(MineOptions)])
 def test_one_class_declares_each_option_of_mine(name):
-    """Of the classes that make up the options, and of all dataclasses of mining."""
+    """Check the classes that make up the options, and all dataclasses of mining."""
     declaring = [one for one in MineOptions.__mro__ if name in vars(one).get("__annotations__", {})]
     assert len(declaring) == 1
 

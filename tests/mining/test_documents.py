@@ -44,9 +44,9 @@ def test_what_matches(tmp_path):
     assert DocumentMatch.parse("urls") == DocumentMatch(how="urls")
     (tmp_path / "m.tsv").write_text("a\tb\n")
     assert DocumentMatch.parse(str(tmp_path / "m.tsv")).path == tmp_path / "m.tsv"
-    with pytest.raises(ConfigError, match="equal or urls"):
+    with pytest.raises(ConfigError, match="equal, urls"):
         DocumentMatch.parse("url")
-    with pytest.raises(ConfigError, match="layout is 'ids'"):
+    with pytest.raises(ConfigError, match="found 'ids'"):
         reader(["a.tsv"], "ids", EQUAL, language="de")
 
 
@@ -78,7 +78,7 @@ def test_a_first_line_without_a_document_is_in_one_of_its_own(tmp_path):
 
 
 def crawl(folder, seed=0):
-    """Nine documents, of which two hold a notice alone on one side; it stands in all others too."""
+    """Write nine documents. Two have a notice on one side only, all others on both."""
     draw = random.Random(seed)
     sides = {"de": [], "en": []}
     for document in range(9):
@@ -97,14 +97,14 @@ def crawl(folder, seed=0):
 
 
 def found(x, y, match=EQUAL, *, k=2, margin="ratio", background=0, **options):
-    """What ``collect_document_pairs`` finds by max retrieval."""
+    """Return the result of ``collect_document_pairs`` by max retrieval."""
     vectors = embed(list(x.texts)), embed(list(y.texts))
     options |= {"k": k, "margin": margin, "background": background}
     return collect_document_pairs(x, y, *vectors, match, retrieval="max", **options)
 
 
 def oracle(x, y, k, margin, background):
-    """Document by document, similarity by similarity.
+    """Compare document by document, similarity by similarity.
 
     The best score of each pair, by max retrieval.
     """
@@ -166,7 +166,7 @@ def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, ba
 
 
 def test_a_refused_pair_keeps_no_text_from_another(tmp_path):
-    """A sentence that stands on the other side untranslated as well, next to its translation."""
+    """Use a sentence with an untranslated copy on the other side, next to its translation."""
     copied, translation = (Line(one, "", "d") for one in ("a1 a2 a3", "b1 b2 b3 b4"))
     x = build_side(tmp_path / "x", lambda: [copied])
     y = build_side(tmp_path / "y", lambda: [copied, translation])
@@ -190,7 +190,10 @@ def test_a_file_of_matches(tmp_path):
     assert len(pairs)
     for i, j in pairs[["x", "y"]].tolist():
         assert any(i in of_x and j in of_y for of_x, of_y in matches)
-    for text_, message in (("none\tnone\n", "no pair of documents"), ("none\n", "m.tsv:1: .*TAB")):
+    for text_, message in (
+        ("none\tnone\n", "none of its pairs"),
+        ("none\n", "m.tsv:1: .*TAB"),
+    ):
         (tmp_path / "m.tsv").write_text(text_)
         with pytest.raises(DataError, match=message):
             found(x, y, match)
@@ -208,5 +211,5 @@ def test_a_notice_in_all_documents_is_one_pair(tmp_path):
 
 def test_documents_of_one_side_alone(tmp_path):
     x, y = (build_side(tmp_path / name, lambda name=name: [Line("de1", "", name)]) for name in "xy")
-    with pytest.raises(DataError, match="no document of"):
+    with pytest.raises(DataError, match="no document name"):
         found(x, y)

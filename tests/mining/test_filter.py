@@ -20,7 +20,7 @@ from tests.mining.cuts import AnyCut
 LANGUAGES = ("deu_Latn", "eng_Latn")
 CURVE = calibration(basis="labels", scores=(0.9, 1.1), log_odds=(-4.0, 4.0))
 QUANTILES = "score quantiles: 5% 0.0495, 25% 0.2475, 50% 0.4950, 75% 0.7425, 95% 0.9405"
-"""Of 0, 0.01, ..., 0.99."""
+"""Quantiles of 0, 0.01, ..., 0.99."""
 
 
 def blocks(*scores, size=3):
@@ -53,14 +53,14 @@ def test_a_threshold_keeps_what_reaches_it(tmp_path):
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.3, None), (0.31, "31%"), (2.0, "100%")])
 def test_a_threshold_that_cuts_much_is_warned_of(tmp_path, threshold, share):
-    """Scores of 0, 0.01, ..., 0.99: the quantiles by hand, and a warning from 30 % on."""
+    """Use scores of 0, 0.01, ..., 0.99: the quantiles by hand, and a warning from 30 % on."""
     found = blocks(*(n / 100 for n in range(100)), size=40)
     _, kept = filtered(found, tmp_path, threshold=threshold)
     lines = kept.report()
     assert lines[1] == QUANTILES
     warnings = [line for line in lines if line.startswith("warning: ")]
     assert len(warnings) == (share is not None)
-    assert all(f"cuts {share} of the pairs" in line and "--learn" in line for line in warnings)
+    assert all(f"rejects {share} of the pairs" in line and "--learn" in line for line in warnings)
 
 
 def test_blank_pairs_count_in_no_quantile_and_no_share(tmp_path):
@@ -114,7 +114,7 @@ def test_the_first_block_tells_the_prior_and_the_threshold(tmp_path):
 def test_a_precision_that_nothing_reaches(tmp_path):
     _, kept = filtered(blocks(0.9, 0.9), tmp_path, calibration=CURVE, prior=0.1, precision=0.99)
     assert kept.kept == 0
-    assert kept.report()[-1].endswith(": reached by no pair, by the first pairs of the stream")
+    assert kept.report()[-1].endswith(": no pair reaches it, by the first pairs of the stream")
 
 
 def test_checks_are_columns_and_reasons(tmp_path):
@@ -140,10 +140,10 @@ def test_checks_are_columns_and_reasons(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
+        ({"threshold": 1.0, "precision": 0.9}, "--threshold and --precision"),
         ({"threshold": float("nan")}, "threshold"),
-        ({"precision": 95}, "precision is 95"),
-        ({"prior": 0.0}, "prior is 0.0"),
+        ({"precision": 95}, "precision: expected"),
+        ({"prior": 0.0}, "prior: expected"),
     ],
 )
 def test_limits_that_can_not_be(options, message):
@@ -152,7 +152,7 @@ def test_limits_that_can_not_be(options, message):
 
 
 def test_probabilities_need_a_calibration(tmp_path):
-    with pytest.raises(ConfigError, match="precision needs --calibration"):
+    with pytest.raises(ConfigError, match="precision requires --calibration"):
         filtered(blocks(1.0), tmp_path, precision=0.9)
 
 
@@ -160,7 +160,7 @@ def test_formats_of_outputs(tmp_path):
     assert output_format(None, None) == "tsv"
     assert output_format("a.tmx", None) == "tmx"
     assert output_format("a.txt", "jsonl") == "jsonl"
-    with pytest.raises(ConfigError, match=r"tsv, jsonl or csv, not 'tmx'; .*--output"):
+    with pytest.raises(ConfigError, match=r"tsv, jsonl or csv, found 'tmx'; .*--output"):
         output_format(None, "tmx")
 
 

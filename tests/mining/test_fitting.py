@@ -59,8 +59,7 @@ def test_a_line_never_falls():
 
 
 def oracle_isotonic(hits, pairs):
-    """Least squares among never falling sequences: min over ends of the max over starts of the mean
-    between."""
+    """Fit least squares without decrease: min over ends of the max over starts of the mean."""
     count = len(hits)
 
     def share(i, k):
@@ -91,7 +90,7 @@ def test_isotonic_pools_the_same_steps_as_the_oracle(seed):
 
 
 def test_steps_by_hand():
-    """Right: no, yes, no, yes; the middle two are pooled: shares 0.25, 0.5, 0.75."""
+    """Use right: no, yes, no, yes. The middle two are pooled: shares 0.25, 0.5, 0.75."""
     curve = fit_isotonic(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))
     assert curve.scores == (1.0, 2.0, 3.0, 4.0)
     assert sigmoid(curve.log_odds).tolist() == pytest.approx([0.25, 0.5, 0.5, 0.75])
@@ -118,7 +117,7 @@ def test_measures_are_of_pairs_the_fit_has_not_seen():
 
 
 def test_measures_by_hand():
-    """Four pairs in bins of one each: gaps 0.1, 0.2, 0.4, 0."""
+    """Put four pairs in bins of one each: gaps 0.1, 0.2, 0.4, 0."""
     guess, right = np.array([0.1, 0.8, 0.4, 1.0]), np.array([False, True, False, True])
     found = measure_calibration(guess, right)
     assert found["ece"] == pytest.approx((0.1 + 0.2 + 0.4 + 0) / 4)
@@ -136,7 +135,7 @@ def test_bins_hold_as_many_pairs_each():
 
 
 def test_tenths_by_hand():
-    """0.05 and 0.07 are in the first tenth, 0.3 begins the fourth, 1 is in the last.
+    """Put 0.05 and 0.07 in the first tenth, 0.3 at the start of the fourth, 1 in the last.
 
     Seven have no pair.
     """

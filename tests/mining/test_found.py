@@ -61,7 +61,7 @@ def test_pairs_on_disk_are_those_in_memory(tmp_path, monkeypatch, n, m, k, margi
 
 
 def test_hubs_by_hand(tmp_path):
-    """y0 is the nearest of x0, x1 and x2; y1 of none."""
+    """Make y0 the nearest of x0, x1 and x2, and y1 of none."""
     near = {
         "x": Neighbors(torch.tensor([[0.9], [0.8], [0.7]]), torch.tensor([[0], [0], [0]])),
         "y": Neighbors(torch.tensor([[0.9], [0.5]]), torch.tensor([[0], [1]])),

@@ -49,11 +49,11 @@ def test_links_without_costs_or_spaces(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[0]:[0]\n0:0\n", r"gold:2: expected \[0, 1\]:\[2\] or \[0, 1\]:\[2\]:0.12, got '0:0'"),
+        ("[0]:[0]\n0:0\n", r"gold:2: expected \[0, 1\]:\[2\] or \[0, 1\]:\[2\]:0.12, found '0:0'"),
         ("[0]\n", "gold:1: expected"),
         ("[0]:[0]:cheap\n", "gold:1: expected"),
-        ("[0]:[3]\n", "gold:1: .*sentence 3 .*of 3"),
-        ("[7]:[0]\n", "gold:1: .*sentence 7 .*of 5"),
+        ("[0]:[3]\n", "gold:1: .*sentence 3 .*length 3"),
+        ("[7]:[0]\n", "gold:1: .*sentence 7 .*length 5"),
     ],
 )
 def test_lines_that_are_no_links(text, message, tmp_path):
@@ -71,7 +71,7 @@ def test_sentences_are_lines_blank_ones_too(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "\n \n\t\n"])
 def test_empty_documents(text, tmp_path):
-    with pytest.raises(DataError, match=r"a\.txt: .*empty"):
+    with pytest.raises(DataError, match=r"a\.txt: .*no text"):
         read_document_sentences(written(tmp_path / "a.txt", text))
 
 
@@ -101,8 +101,8 @@ def test_a_list(tmp_path):
     [
         ("a b\n", "list:1: .*1 column"),
         ("a\tb\n\tb\n", "list:2: expected"),
-        ("a\tb\tc\td\te\n", "list:1: expected .* got 5 columns"),
-        ("x/a\tb\ny/a\tb\n", r"list:2: .*out/a\.align .*line 1"),
+        ("a\tb\tc\td\te\n", "list:1: expected .* found 5 columns"),
+        ("x/a\tb\ny/a\tb\n", r"list:2: .*out/a\.align, .*line 1"),
         ("#\n", "the list is empty"),
     ],
 )
@@ -122,9 +122,9 @@ def test_what_is_to_be_aligned(tmp_path):
     ("arguments", "message"),
     [
         (("a", None), "SOURCE and TARGET"),
-        (("a", "b", "LIST"), "drop SOURCE, TARGET and --gold"),
-        ((None, None, "LIST", None, "gold"), "drop SOURCE, TARGET and --gold"),
-        ((None, None, "LIST"), "links .*need files"),
+        (("a", "b", "LIST"), "--list cannot be combined"),
+        ((None, None, "LIST", None, "gold"), "--list cannot be combined"),
+        ((None, None, "LIST"), "links .*--output"),
     ],
 )
 def test_what_can_not_be_aligned(arguments, message, tmp_path):
@@ -137,7 +137,7 @@ def test_formats_that_tell_languages_need_them():
     check_bitext_languages("out.tsv", [("", "")])
     check_bitext_languages(None, [("", "")])
     check_bitext_languages("out.tmx", [("deu_Latn", "eng_Latn")])
-    with pytest.raises(ConfigError, match=r"out\.tmx .*--source-language"):
+    with pytest.raises(ConfigError, match=r"out\.tmx: .*--source-language"):
         check_bitext_languages("out.tmx", [("deu_Latn", "eng_Latn"), ("deu_Latn", "")])
 
 
@@ -145,7 +145,7 @@ def test_languages_are_those_given_else_of_both_names():
     assert pair_languages("a/chapter.de.txt", "chapter.en.txt.gz") == ("deu_Latn", "eng_Latn")
     both = ("deu_Latn", "fra_Latn")
     assert pair_languages("chapter.de.txt", "chapter.en.txt", (None, "fr")) == both
-    # one name alone may mean something else
+    # a single name may mean something else
     assert pair_languages("chapter.de.txt", "other.txt") == ("", "")
     assert pair_languages("de/1.de.txt", "de/2.de.txt") == ("", "")
     with pytest.raises(DataError, match="Germn"):

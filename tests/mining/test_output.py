@@ -99,14 +99,14 @@ def test_tmx(mined, tmp_path):
 
 
 def test_a_precision_cuts_where_it_is_expected(mined, tmp_path):
-    """The share of right pairs is estimated from the scores themselves."""
+    """Estimate the share of right pairs from the scores themselves."""
     curve = calibration()
     prior = curve.estimate_prior(SCORES)
     probabilities = curve.probability(SCORES, prior=prior)
     means = np.cumsum(probabilities) / np.arange(1, 6)
     written = write(mined, tmp_path / "p.tsv", precision=float(means[2]) - 1e-6, calibration=curve)
     assert (written.pairs, written.threshold, written.prior) == (3, 1.2, prior)
-    with pytest.raises(ConfigError, match="precision needs --calibration"):
+    with pytest.raises(ConfigError, match="precision requires --calibration"):
         write(mined, tmp_path / "p.tsv", precision=0.9)
 
 
@@ -135,7 +135,7 @@ def test_no_pairs(mined, tmp_path):
 @pytest.mark.parametrize(
     ("path", "columns", "message"),
     [
-        ("p.zip", ("score",), "written as .tsv, .jsonl, .csv, .xlsx or .tmx"),
+        ("p.zip", ("score",), "p.zip.* .tsv, .jsonl, .csv, .xlsx or .tmx"),
         ("p.tsv", ("scores",), "column 'scores'; .*'score'"),
     ],
 )

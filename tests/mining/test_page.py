@@ -155,8 +155,7 @@ def test_reasons_are_a_table_with_what_rejects(page):
 
 
 def test_the_threshold_is_drawn_where_it_is():
-    """Scores from 0 to 1, a threshold of 0.25: a quarter of the way, and none where it lies
-    outside."""
+    """Draw scores from 0 to 1 with a threshold of 0.25, and one outside without a line."""
     drawn = histogram(np.array([0.0, 1.0] * 500), 0.25)
     assert '<path class="threshold" d="M150.0 0V104"/>' in drawn
     assert "threshold 0.2500</text>" in drawn
@@ -180,8 +179,7 @@ def test_two_keys_judge_and_the_file_is_what_calibrate_reads(page, tmp_path):
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
 def test_no_table_is_cut_on_a_phone(page, tmp_path):
-    """In a frame of 390 pixels (windows are no narrower than 500) nothing is wider, and the
-    histogram can be read."""
+    """Check a frame of 390 pixels (windows have at least 500): nothing is wider."""
     measure = """<script>parent.postMessage([document.documentElement.scrollWidth - 390,
       ...[...document.querySelectorAll(".scroll")].map((pane) => pane.scrollWidth - pane.clientWidth),
       document.querySelector(".histogram text").getBoundingClientRect().height < 10 ? 1 : 0].join(" "), "*");

@@ -16,7 +16,7 @@ from tests.mining.two_sides import Search, mine_files
 
 
 def slowly(texts):
-    """A thousand characters take 10 ms."""
+    """Encode slowly: a thousand characters take 10 ms."""
     time.sleep(1e-5 * sum(map(len, texts)))
     return embed(texts)
 
@@ -109,5 +109,5 @@ def test_less_memory_makes_more_tiles(tmp_path, sides):
 
 def test_nothing_to_mine(tmp_path, sides):
     none = sides[0]._replace(path=write_lines(tmp_path / "none", [""]))
-    with pytest.raises(DataError, match="holds no text"):
+    with pytest.raises(DataError, match="contains no text"):
         estimate(none, sides[1], PairSearch(), tmp_path)

@@ -29,14 +29,14 @@ def test_the_draw_is_the_seeds():
     assert make_probes(pairs(500), 100)[0] == make_probes(pairs(500), 100)[0]
     assert make_probes(pairs(500), 100)[0] != make_probes(pairs(500), 100, seed=1)[0]
     assert len(make_probes(pairs(500), 100).source) == 75
-    with pytest.raises(DataError, match="79 held-out pairs are too few"):
+    with pytest.raises(DataError, match="79 held-out pairs"):
         make_probes(pairs(79), 1000)
 
 
 def test_answers_by_hand(tmp_path):
-    """Texts 0 and 1 are the corpora's.
+    """Use texts 0 and 1 of the corpora, and probes: whole, a source, a target, a repeated text.
 
-    Probe 0 is whole, 1 a source alone, 2 a target alone, 3 is a text of the source, too, and so no
+    Probe 0 is whole, 1 only a source, 2 only a target, 3 is a text of the source, too, and so no
     probe.
     """
     probes = Probes(
@@ -49,7 +49,7 @@ def test_answers_by_hand(tmp_path):
     x = build_side(tmp_path / "x", lambda: lines[0] + probes.source)
     y = build_side(tmp_path / "y", lambda: lines[1] + probes.target)
     found = np.zeros(6, FOUND)
-    # the corpora's own; the probe found; a source alone with a text; a text with a target alone;
+    # the corpora's own; the probe found; only a source with a text; a text with only a target;
     # probe 3; mixed probes
     found["x"], found["y"] = [0, 2, 3, 0, 1, 2], [0, 2, 1, 3, 4, 3]
     told = answers(found, x, y, probes)

@@ -35,7 +35,7 @@ def benchmark():
 
 
 def encode(texts, *, language=None, report=None):
-    """Square roots of the counts of three and of four letters in a row."""
+    """Encode as square roots of counts of three and four letters in a row."""
     counts = np.zeros((len(texts), WIDTH), np.float32)
     for row, text in enumerate(texts):
         padded = f" {text.lower()} "

@@ -31,7 +31,7 @@ def noisy(tmp_path):
 
 
 def cells_of(path):
-    """The rows of a sheet as texts."""
+    """Return the rows of a sheet as texts."""
     if path.suffix == ".xlsx":
         rows = openpyxl.load_workbook(path).active.iter_rows(values_only=True)
         return [["" if cell is None else str(cell) for cell in row] for row in rows]
@@ -288,9 +288,13 @@ def test_answers_are_not_overwritten_and_are_for_one_bitext(noisy, tmp_path):
     for name in ("a.po", "b.po"):
         po = f'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "en1 {name}"\nmsgstr "de1 {name}"\n'
         (folder / name).write_text(po, encoding="utf-8")
-    for option in ("labels", "parallel"):
-        with pytest.raises(ConfigError, match=f"--{option}"):
-            score(embed, folder, output=tmp_path / "out", **{option: labels})
+    with pytest.raises(ConfigError, match="--parallel"):
+        score(embed, folder, output=tmp_path / "out", parallel=labels)
+    for option in ("output", "review"):
+        with pytest.raises(ConfigError, match=r"l\.tsv"):
+            score(embed, folder, labels=labels, **{"output": tmp_path / "o.tsv", option: labels})
+        with pytest.raises(ConfigError, match=r"a\.po"):
+            score(embed, f"{folder}/*.po", **{"output": tmp_path / "o.po", option: folder / "a.po"})
 
 
 @pytest.mark.parametrize("name", ["memory.tmx", "memory.tsv", "memory.jsonl"])

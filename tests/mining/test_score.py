@@ -19,7 +19,7 @@ def pair(source, target):
 
 
 def bitext(n, *, seed=0, wrong=0.3, repeated=0.2):
-    """Pairs of invented sentences, of which some are wrong and some repeat earlier texts."""
+    """Return pairs of invented sentences, some wrong and some with repeated texts."""
     draw = random.Random(seed)
     pairs = []
     for _ in range(n):
@@ -191,7 +191,7 @@ def test_plain_cosines_only_on_request():
     for margin, cosine, kind in (("ratio", True, "absolute"), ("distance", False, "distance")):
         found = score_config(margin, k=2, window=8, cosine=cosine)
         assert found == ScoreConfig(margin=kind, k=2, window=8)
-    with pytest.raises(ConfigError, match="say --cosine"):
+    with pytest.raises(ConfigError, match="--cosine"):
         score_config("absolute", k=4, window=8, cosine=False)
 
 

@@ -34,7 +34,7 @@ def noisy(tmp_path):
 
 
 def learned(folder, name="c.json", *, bitext="noisy", config=None, **options):
-    """The report of learning from a bitext."""
+    """Return the report of learning from a bitext."""
     stream = open_stream(str(folder / f"{bitext}.de-en.tsv"))
     config = config or ScoreConfig()
     return learn_scores(stream, encode, config, output=folder / name, model="m", **options)
@@ -71,7 +71,7 @@ def test_from_held_out_translations(noisy, tmp_path):
 
 
 class Recorder:
-    """Keeps what it is given to score, and scores nothing."""
+    """Scorer that records its inputs, and scores nothing."""
 
     def __init__(self):
         self.seen = []
@@ -143,7 +143,7 @@ def test_held_out_pairs_that_the_bitext_has_too_are_left_out(noisy, tmp_path):
     found = load_calibration(tmp_path / "c.json", "de", "en")
     assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.1)
     write_pairs(noisy, tmp_path / "held.de-en.tsv")
-    with pytest.raises(DataError, match="in the bitext too"):
+    with pytest.raises(DataError, match="with the bitext"):
         learned(tmp_path, "d.json", parallel=str(tmp_path / "held.de-en.tsv"))
 
 
@@ -182,8 +182,8 @@ def test_too_little_to_learn_from(noisy, tmp_path):
     labels = write_lines(tmp_path / "labels.tsv", [f"1\t{noisy[0].source}\t{noisy[0].target}"])
     held_out = write_lines(tmp_path / "held.de-en.tsv", ["a\tb"])
     for options, message in (
-        ({"labels": labels}, "calibration takes"),
-        ({"parallel": str(held_out)}, "fewer than two"),
+        ({"labels": labels}, "calibration needs"),
+        ({"parallel": str(held_out)}, "at least 2 pairs"),
     ):
         with pytest.raises(DataError, match=message):
             learned(tmp_path, "c", **options)
@@ -198,7 +198,7 @@ def test_one_thing_to_learn_from(tmp_path):
     assert not check_learning(None, tmp_path, None)  # the answers decide
     assert check_learning(tmp_path / "c", None, "x.tsv")
     (tmp_path / "c").write_text("{}")
-    with pytest.raises(DataError, match="c: no record of interlingua-calibration"):
+    with pytest.raises(DataError, match="c: expected a record of interlingua-calibration"):
         check_learning(tmp_path / "c", None, "x")
-    with pytest.raises(ConfigError, match=r"name .*--learn"):
+    with pytest.raises(ConfigError, match="--parallel requires --learn"):
         check_learning(None, None, "x.tsv")

@@ -14,13 +14,13 @@ from interlingua.mining.calibration.score_mixture import draw_like, fit_mixture
 
 
 def drawn(rng, right, wrong, apart):
-    """Scores from two bell curves, with the answers."""
+    """Draw scores from two bell curves, with the answers."""
     answers = np.repeat([True, False], [right, wrong])
     return rng.standard_normal(right + wrong) + apart * answers, answers
 
 
 def interval(rng, known, mined, apart):
-    """Of the share of right ones, from numbers of known and of mined pairs, right and wrong."""
+    """Compute the interval of the share of right pairs from numbers of known and mined ones."""
     scores, right = drawn(rng, *known, apart)
     languages = ("deu_Latn", "eng_Latn")
     learned = learn_from_known(Known(scores, right, []))

@@ -23,7 +23,7 @@ short. And the third one?
 
 
 def lines_of(side, folder):
-    """The lines of all files of a side, as mining reads them."""
+    """Return the lines of all files of a side, as mining reads them."""
     parts = with_lines(side, folder).parts
     return [line for part in parts for line in part.read_text(encoding="utf-8").splitlines()]
 

@@ -31,8 +31,7 @@ def test_none_at_all(tmp_path):
 
 @pytest.mark.parametrize("size", [0, 1, ZEROS, 2 * ZEROS + 3])
 def test_zeros_have_their_room_on_the_disk(tmp_path, size):
-    """In a file with holes the process would be killed where the disk is full, with no word to the
-    user."""
+    """Check against files with holes: on a full disk they would kill the process silently."""
     path = tmp_path / "numbers"
     path.write_bytes(b"old" * 1000)
     numbers = mapped_zeros(path, np.dtype(np.int64), size)

@@ -16,7 +16,7 @@ SEVERAL = ["", "a", "b", "c d", "C d!", "..", "!!", *(f"e{n}" for n in range(9))
 
 
 def oracle(lines, equal, keep_blank):
-    """Texts and the text of each line, one by one."""
+    """Return texts and the text of each line, one by one."""
     keys, found, of_line = {}, [], []
     for number, text in enumerate(lines):
         if not text and not keep_blank:
@@ -66,7 +66,7 @@ def test_each_text_is_there_once_with_all_its_lines(
 
 @pytest.mark.parametrize("lines", [[], [Line("", "1")]])
 def test_no_text_at_all(tmp_path, lines):
-    with pytest.raises(DataError, match=r"^news\.de: holds no text"):
+    with pytest.raises(DataError, match=r"^news\.de: the file contains no text"):
         build_side(tmp_path / "side", lambda: lines, path="news.de")
 
 
@@ -105,7 +105,7 @@ def test_lines_are_counted_as_they_are_read(tmp_path, text, lines):
 
 def test_lines_of_a_file_that_is_cut_are_not_counted(tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n" * 99)[:-9])
-    with pytest.raises(DataError, match="cut short"):
+    with pytest.raises(DataError, match="incomplete"):
         count_lines(tmp_path / "a.gz")
 
 

@@ -48,7 +48,7 @@ def test_the_higher_of_two_equally_good_thresholds():
 
 
 def test_equal_scores_around_the_threshold():
-    """The walk stops between them, a threshold can't."""
+    """Stop the walk between equal scores, where no threshold can separate."""
     scores, right = np.array([2.0, 1.0, 1.0]), np.array([True, True, False])
     found = best_threshold(scores, right, gold=2)
     assert (found.f1, found.threshold) == (1.0, 1.0)
@@ -65,7 +65,7 @@ def test_each_half_is_cut_at_the_threshold_of_the_other():
     scores = np.array([0.9, 0.8, 0.3, 0.7, 0.6, 0.2])
     right = np.array([True, False, True, True, True, False])
     halves = np.array([0, 0, 0, 1, 1, 1])
-    # half 0 alone is best cut at 0.3 (F1 0.8), half 1 at 0.4 (F1 1): so all of half 1 but 0.2 is
+    # half 0 is best cut at 0.3 (F1 0.8), half 1 at 0.4 (F1 1): so all of half 1 but 0.2 is
     # taken, and of half 0 what is above 0.4
     kept = cross_validated(scores, right, halves, gold=(2, 2))
     assert kept.tolist() == [True, True, False, True, True, False]

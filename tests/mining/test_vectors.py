@@ -36,7 +36,7 @@ def side(tmp_path):
 
 
 def embedded_again(side, folder):
-    """The texts that another run embeds, after which all vectors are there."""
+    """Return the texts that another run embeds to complete all vectors."""
     seen = []
 
     def remembering(texts):
@@ -58,8 +58,7 @@ def test_portions_make_one_file_of_all(tmp_path, side):
 
 
 def test_what_is_there_is_not_made_again(tmp_path, side):
-    """Killed behind two portions: the journal's last line is cut, the third portion's place is
-    still empty."""
+    """Kill after two portions, with a cut last journal line and an empty third portion."""
 
     def dies(texts):
         if texts[0] == side.texts[8]:
@@ -85,7 +84,7 @@ def test_shards_share_a_file(tmp_path, side):
 
 
 def test_known_vectors_are_scaled_and_the_others_made(tmp_path, side):
-    """Nine of eleven lines are known; text 3 is also the last line."""
+    """Use nine known lines of eleven. Text 3 is also the last line."""
     rng = np.random.default_rng(0)
     known = rng.standard_normal((9, 24)) * 5
     embed_side(side, embed, tmp_path / "x", known=KnownVectors([known]))
@@ -105,7 +104,7 @@ def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
         table[1, 0] = np.nan
         return table
 
-    message = r"^a\.de: .*NaN .*line '1', 'de1 de2'; try --dtype float32"
+    message = r"^a\.de: .*NaN .*line '1', 'de1 de2'; pass --dtype float32"
     with pytest.raises(DataError, match=message):
         embed_side(side, broken, tmp_path / "x", path="a.de")
     with pytest.raises(DataError, match=r"NaN .*line '0'"):
@@ -127,7 +126,7 @@ def test_vectors_of_a_file(tmp_path):
     for name, message in (
         ("a.npy", "expected 5 rows"),
         ("a.raw", "48 bytes .* 5 lines"),
-        ("o.npy", "array that can be mapped"),
+        ("o.npy", "cannot be mapped"),
         ("none.npy", "No such file"),
     ):
         with pytest.raises(DataError, match=message):
@@ -146,10 +145,10 @@ def test_vectors_of_several_files_are_one_table(tmp_path):
     with pytest.raises(DataError, match=r"0.npy: expected 10 rows .*shape \(9, 3\)"):
         open_vectors(paths, 10)
     np.save(paths[1], np.zeros((0, 4)))
-    with pytest.raises(DataError, match=r"got shape \(9, 3\) and \(9, 4\)"):
+    with pytest.raises(DataError, match=r"found shape \(9, 3\) and \(9, 4\)"):
         open_vectors(paths, 9)
     table.tofile(tmp_path / "raw")
-    with pytest.raises(DataError, match="a known number"):
+    with pytest.raises(DataError, match=r"raw: .*every file must be \.npy"):
         open_vectors([*paths, tmp_path / "raw"], 9)
 
 
@@ -165,8 +164,8 @@ def test_vectors_that_have_no_length_become_nan():
         (np.full(3, np.inf), ".*NaN"),
         ([np.nan, 0, 0], ".*NaN"),
         (np.full(3, 1e39), ".*float32.* length 1"),
-        (np.full(3, 1e200), ".*long for float32"),
-        (np.full(3, 3e38), ".*long for float32"),
+        (np.full(3, 1e200), ".*range of float32"),
+        (np.full(3, 3e38), ".*range of float32"),
     ],
 )
 def test_broken_vectors_of_a_file_are_told_by_file_and_row(tmp_path, side, broken, told):

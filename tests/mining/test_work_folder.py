@@ -5,13 +5,14 @@ import shutil
 
 import pytest
 
-from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining import vectors
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import mine_files
 from interlingua.mining.work_folder import at_work
 from interlingua.runtime.progress import SILENT
 from interlingua.storage.locks import exclusive
+from tests.cli.conftest import run as run
 from tests.jobs import calibrated, mine_job
 from tests.mining.two_sides import sides, write_gold
 
@@ -57,7 +58,7 @@ def flipped_at_the_start(path):
 
 @pytest.mark.parametrize("harm", [removed, cut, emptied, flipped, flipped_at_the_start])
 def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, files, harm):
-    """Wherever a work folder is damaged: one line, or the very same pairs.
+    """Damage each place of a work folder: one line of error, or the same pairs.
 
     Never others, never a traceback.
     """
@@ -111,7 +112,7 @@ def test_a_folder_of_others_is_refused_before_any_work(tmp_path, files, name):
 
 @pytest.mark.parametrize("verb", ["mine", "calibrate"])
 def test_only_our_files_go_at_the_end(tmp_path, files, verb, caplog):
-    """OUTPUT.work was there before, with folders and files of the user's."""
+    """Create OUTPUT.work before, with folders and files of the user."""
     work = tmp_path / "o.tsv.work"
     precious = [work / "notes.txt", work / "z" / "texts.text", work / "y.bak" / "texts.text"]
     for path in precious:
@@ -191,3 +192,40 @@ def test_a_work_folder_is_its_owner_s_alone(tmp_path):
         os.umask(mask)
     assert (tmp_path / "a" / "work").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "own").stat().st_mode & 0o777 == 0o755  # as the user made it
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_users_error_leaves_a_work_folder_only_with_results(tmp_path, keep):
+    folder = tmp_path / "out.work"
+    with pytest.raises(DataError), at_work(folder, keep=keep):
+        raise DataError("an option is wrong")
+    assert not folder.exists()
+    with pytest.raises(DataError), at_work(folder, keep=keep) as work:
+        with work.step("x") as place:
+            (place / "texts").write_text("a")
+        raise DataError("an option is wrong")
+    assert (folder / "x/texts").is_file()
+    # Of another run, which may resume.
+    with pytest.raises(DataError), at_work(folder, keep=keep):
+        raise DataError("an option is wrong")
+    assert (folder / "x/texts").is_file()
+
+
+def test_a_users_empty_folder_stays_after_an_error(tmp_path):
+    with pytest.raises(DataError), at_work(tmp_path, keep=True):
+        raise DataError("an option is wrong")
+    assert tmp_path.is_dir()
+
+
+@pytest.mark.parametrize("verb", ["mine", "calibrate"])
+def test_verbs_with_an_empty_input_leave_no_work_folder(tmp_path, verb, run):
+    for name in ("a.de", "a.en"):
+        (tmp_path / name).write_text("\n", encoding="utf-8")
+    extra = f"--gold {tmp_path}/a.de" if verb == "calibrate" else ""
+    output = {"mine": "o.tsv", "calibrate": "o.json"}[verb]
+    result = run(
+        f"{verb} tests.mining.words:embed {tmp_path}/a.de {tmp_path}/a.en --backend function"
+        f" -o {tmp_path}/{output} --quiet {extra}"
+    )
+    assert result.code == 2, result.err
+    assert {path.name for path in tmp_path.iterdir()} == {"a.de", "a.en"}

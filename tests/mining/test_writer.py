@@ -108,7 +108,7 @@ def test_other_columns_of_the_input_go_out(tmp_path, format):
 
 
 def test_a_column_that_the_first_row_lacks_is_told(tmp_path, caplog):
-    """A file has it; standard output is read before later rows are known."""
+    """Write a file, which has the column, and standard output, which starts before later rows."""
     rows = [with_fields(number, fields) for number, fields in enumerate(reversed(ROWS))]
     out = io.StringIO()
     write_rows(rows, None, format="tsv", stdout=out)

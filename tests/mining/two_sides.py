@@ -19,7 +19,7 @@ from tests.mining.invented import corpora, embed, write_lines
 
 
 def sides(folder, shared=30, alone=40):
-    """Two sides in files ``a.de`` and ``a.en``, and which of their texts are translations."""
+    """Write two sides to ``a.de`` and ``a.en``, and return the pairs of translations."""
     sources, targets, pairs = corpora(shared, alone)
     source = TextFile(write_lines(folder / "a.de", sources), "deu_Latn", encode=embed)
     target = TextFile(write_lines(folder / "a.en", targets), "eng_Latn", encode=embed)
@@ -27,12 +27,12 @@ def sides(folder, shared=30, alone=40):
 
 
 def write_gold(path, pairs):
-    """A file of right pairs, by the numbers of their lines from 1."""
+    """Write a file of right pairs, by the numbers of their lines from 1."""
     return write_lines(path, [f"{a + 1}\t{b + 1}" for a, b in pairs])
 
 
 def mine_files(source, target, config, folder, *, shard=None, **options):
-    """What ``pipeline.mine_files`` finds in a work folder."""
+    """Return the result of ``pipeline.mine_files`` in a work folder."""
     with at_work(folder, shard) as work:
         return pipeline.mine_files(source, target, config, work, shard=shard, **options)
 
@@ -53,23 +53,23 @@ class Search(PairSearch):
 
 
 def mine(source, target, work, *, model="m", shard=None, progress=SILENT, **options):
-    """What ``mine_files`` finds by these options of ``Search``."""
+    """Return the result of ``mine_files`` with these options of ``Search``."""
     config = Search(**options)
     return mine_files(source, target, config, work, model=model, shard=shard, progress=progress)
 
 
 def as_pairs(mined):
-    """The places of the texts of all pairs."""
+    """Return the indices of the texts of all pairs."""
     return list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
 
 
 def rows_of(path):
-    """The cells of a file of TSV."""
+    """Return the cells of a file of TSV."""
     return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def mined_lines(folder, source, target, scores):
-    """Lines of two sides as if they were mined: the first of both are the first pair, and so on."""
+    """Return lines of two sides as mined pairs: line 1 with line 1, and so on."""
     x, y = (
         build_side(folder / name, lambda lines=lines: lines)
         for name, lines in (("x", source), ("y", target))

@@ -11,7 +11,7 @@ WIDTH = 64
 
 
 def embed(texts):
-    """``de5`` and ``en5`` are one word, whatever stands before the number."""
+    """Encode ``de5`` and ``en5`` as one word, with any prefix of the number."""
     vectors = np.zeros((len(texts), WIDTH), np.float32)
     for row, text in enumerate(texts):
         for number in re.findall(r"\d+", text):
@@ -20,7 +20,7 @@ def embed(texts):
 
 
 def encode(texts, *, language=None, report=None):
-    """As the encoders of this library are called."""
+    """Encode with the signature of this library's encoders."""
     vectors = embed(texts)
     if report is not None:
         report.texts += len(texts)

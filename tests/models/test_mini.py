@@ -135,7 +135,7 @@ def test_the_card_names_sources_licenses_and_the_cost():
 
 @needs_weights("mini")
 def test_both_cards_have_the_numbers_of_the_results(monkeypatch):
-    """Else run experiments/mini/card_numbers.py."""
+    """Check the cards. If they differ, run experiments/mini/card_numbers.py."""
     path = ROOT / "experiments" / "mini" / "card_numbers.py"
     spec = importlib.util.spec_from_file_location("card_numbers", path)
     script = importlib.util.module_from_spec(spec)

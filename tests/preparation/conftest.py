@@ -18,8 +18,7 @@ PAIR = ("deu_Latn", "eng_Latn")
 
 
 def sentences(number, seed=0, extra=""):
-    """Distinct English sentences and word-by-word 'German' and 'French' ones, so that every pair is
-    clean."""
+    """Return distinct English sentences with word-by-word 'German' and 'French': clean pairs."""
     draw = random.Random(seed)
     nouns, verbs = NOUNS.split(), VERBS.split()
     found = {}
@@ -66,7 +65,7 @@ def config_for(folder, corpus, **changes):
 
 
 def shard_of(folder, number, rows, *, pair=PAIR, source_index=0, keys=None, words=9):
-    """A shard of (source, target) rows, all of them for training.
+    """Write a shard of (source, target) rows, all of them for training.
 
     The keys are those of the texts, or given as two lists.
     """

@@ -11,11 +11,12 @@ import pytest
 
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.errors import DataError
+from interlingua.errors import DataError, InterlinguaError
 from interlingua.preparation.config import SourceConfig
 from interlingua.preparation.ingest import ingest
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.sources import Chunk
+from interlingua.runtime.workers import in_processes
 from tests.preparation.conftest import config_for, sentences, write_tsv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +45,8 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
         folder = tmp_path / str(processes)
         folder.mkdir()
         config = config_for(tmp_path, corpus, processes=processes)
-        shards, counts = ingest(config, folder, StageProgress(), BadLines())
+        with in_processes(processes, "") as workers:
+            shards, counts = ingest(config, folder, StageProgress(), BadLines(), workers)
         found = [(shard.language_pair, shard.source_index, shard.rows) for shard in shards]
         results.append((found, counts, {path.name: path.read_bytes() for path in folder.iterdir()}))
     assert results[0] == results[1]
@@ -59,9 +61,10 @@ def test_words_of_a_pair_without_english_are_those_of_the_longer_side(tmp_path):
 def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
     rows = [(german, english) for english, german, _ in sentences(30, seed=3)]
     path = write_tsv(tmp_path / "de-en.x.tsv", [*rows, ("no tab", "a\tb")])
-    config = config_for(tmp_path, corpus, sources=(SourceConfig(paths=(path,)),), processes=2)
-    with pytest.raises(DataError, match=r"de-en\.x\.tsv:31: 3 columns, expected 2"):
-        ingest(config, tmp_path, StageProgress(), BadLines())
+    config = config_for(tmp_path, corpus, sources=(SourceConfig(paths=(path,)),))
+    wanted = pytest.raises(DataError, match=r"de-en\.x\.tsv:31: found 3 columns, expected 2")
+    with in_processes(2, "use one") as workers, wanted:
+        ingest(config, tmp_path, StageProgress(), BadLines(), workers)
 
 
 def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
@@ -73,8 +76,12 @@ def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
         "interlingua.preparation.ingest.read_chunks",
         lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])]),
     )
-    with pytest.raises(DataError, match="process was killed"):
-        ingest(config_for(tmp_path, corpus, processes=2), tmp_path, StageProgress(), BadLines())
+    config = config_for(tmp_path, corpus)
+    with (
+        in_processes(2, "use one") as workers,
+        pytest.raises(InterlinguaError, match=r"killed .*; use one"),
+    ):
+        ingest(config, tmp_path, StageProgress(), BadLines(), workers)
 
 
 PARENT = """
@@ -83,6 +90,7 @@ from pathlib import Path
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.preparation import ingest
 from interlingua.preparation.progress import StageProgress
+from interlingua.runtime.workers import Workers, in_processes
 from tests.preparation.conftest import config_for
 
 if __name__ == "__main__":
@@ -95,8 +103,9 @@ if __name__ == "__main__":
         time.sleep(600)
 
     ingest._chunks = waiting
-    config = config_for(folder, folder / "data", processes=2)
-    ingest.ingest(config, folder, StageProgress(), BadLines())
+    with in_processes(2, "use one") as workers:
+        config = config_for(folder, folder / "data")
+        ingest.ingest(config, folder, StageProgress(), BadLines(), workers)
 """
 
 

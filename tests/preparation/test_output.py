@@ -6,16 +6,16 @@ from interlingua.errors import DataError
 from interlingua.preparation.output import check_not_empty, file_names, write_store, write_texts
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate
+from interlingua.preparation.tokenizing import PairTokenizer
 from interlingua.preparation.vocabulary import make_vocabulary
 from tests.preparation.conftest import config_for, sentences
 
 
 def test_the_store_holds_the_rows_of_one_fate(tmp_path, shards):
-    config = config_for(tmp_path, tmp_path, max_tokens=4)
+    config = config_for(tmp_path, tmp_path)
     vocabulary = make_vocabulary(shards, config, tmp_path / "made", tmp_path, StageProgress())
-    tokens = write_store(
-        tmp_path / "valid", shards, Fate.valid, vocabulary, config, StageProgress()
-    )
+    tokenizer = PairTokenizer(vocabulary, tmp_path / "made" / "vocabulary", prompt="", max_tokens=4)
+    tokens = write_store(tmp_path / "valid", shards, Fate.valid, tokenizer, StageProgress())
     store = TokenStore.open(tmp_path / "valid")
     assert store.language_pairs == (("deu_Latn", "eng_Latn"), ("fra_Latn", "eng_Latn"))
     assert store.counts == (2, 2)
@@ -50,16 +50,17 @@ def test_nothing_left_says_what_took_it(shards):
     check_not_empty(shards)
     for shard in shards:
         shard.fates[:] = Fate.duplicate
-    with pytest.raises(DataError, match=r"no pair .*\(duplicate 200\)"):
+    with pytest.raises(DataError, match=r"no training pair .*\(duplicate 200\)"):
         check_not_empty(shards)
-    with pytest.raises(DataError, match="cleaning left nothing"):
+    with pytest.raises(DataError, match="cleaning dropped all pairs"):
         check_not_empty([])
 
 
 def test_a_prompt_stands_before_every_stored_text(tmp_path, shards):
-    config = config_for(tmp_path, tmp_path, prompt="the tree ")
+    config = config_for(tmp_path, tmp_path)
     vocabulary = make_vocabulary(shards, config, tmp_path / "made", tmp_path, StageProgress())
-    write_store(tmp_path / "valid", shards, Fate.valid, vocabulary, config, StageProgress())
+    tokenizer = PairTokenizer(vocabulary, tmp_path / "made", prompt="the tree ", max_tokens=None)
+    write_store(tmp_path / "valid", shards, Fate.valid, tokenizer, StageProgress())
     sources, targets = TokenStore.open(tmp_path / "valid").read(0, np.array([0]))
     english, german, _ = sentences(100)[3]
     assert sources[0].tolist() == vocabulary.encode([f"the tree {german}"])[0]

@@ -63,11 +63,11 @@ def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplo
     assert manifest.sources[0].read == 300
     kept = (config.output / "rejected_lines.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t")[1:3] for line in kept[1:]] == [
-        ["301", "1 column, expected 2; tabs inside a text must go"],
+        ["301", "found 1 column, expected 2 columns; remove tabs inside a text"],
         ["302", "not UTF-8"],
     ]
     assert caplog.messages[0] == (
-        "2 lines could not be read and were left out; all of them are in"
+        "2 lines could not be read and were left out; they are listed in"
         f" {config.output / 'rejected_lines.tsv'}"
     )
 
@@ -76,15 +76,15 @@ def test_a_slip_in_the_last_source_or_the_vocabulary_costs_no_work(tmp_path, cor
     monkeypatch.setattr("interlingua.preparation.pipeline.ingest", lambda *_: pytest.fail("reads"))
     config = config_for(tmp_path, corpus)
     sources = (*config.sources, SourceConfig(paths=(corpus / "absent.de-en.tsv",)))
-    with pytest.raises(DataError, match=r"absent\.de-en\.tsv: no such file"):
+    with pytest.raises(DataError, match=r"absent\.de-en\.tsv: file not found"):
         prepare_corpus(dataclasses.replace(config, sources=sources))
     vocabulary = VocabularyConfig(path=str(tmp_path / "absent"))
-    with pytest.raises(DataError, match="absent: no such"):
+    with pytest.raises(DataError, match="absent: model folder"):
         prepare_corpus(dataclasses.replace(config, vocabulary=vocabulary))
 
 
 def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, corpus):
-    """Every second pair is wrong and scores 0.2.
+    """Make every second pair wrong, with a score of 0.2.
 
     None of them is held out, validated or trained on.
     """
@@ -110,8 +110,8 @@ def test_a_language_without_pairs_is_named(tmp_path, corpus, caplog):
     config = config_for(tmp_path, corpus, languages=("de", "en", "fr", "th"))
     prepare_corpus(config)
     assert [message for message in caplog.messages if message.startswith("language ")] == [
-        "language tha_Thai: no pairs to train on (0 read); add a source that has it, or leave it"
-        " out of languages"
+        "language tha_Thai: no training pairs (0 read); add a source in this language, or"
+        " remove it from languages"
     ]
 
 
@@ -174,9 +174,9 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     config = config_for(tmp_path, corpus)
     config.output.mkdir()
     (config.output / "precious").write_text("x")
-    with pytest.raises(DataError, match="already there"):
+    with pytest.raises(DataError, match="--overwrite"):
         prepare_corpus(config)
-    with pytest.raises(ConfigError, match="holds other files"):
+    with pytest.raises(ConfigError, match="contains other files"):
         prepare_corpus(config, overwrite=True)
     assert (config.output / "precious").exists()
     (config.output / "precious").unlink()
@@ -187,7 +187,7 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     for path in mine:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
-    # What an earlier corpus had and this one has not would be taken for a part of it.
+    # Files of an earlier corpus that this one lacks would be taken for a part of it.
     (config.output / "backbone").mkdir()
     (config.output / "backbone" / "model.safetensors").write_text("x")
     (config.output / "heldout" / "xxx-eng.tsv").write_text("x")

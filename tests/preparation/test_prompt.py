@@ -40,7 +40,7 @@ def test_a_text_a_name_and_none(asked):
     assert asked("query", prompts) == "query: "
     assert asked("find: ", prompts) == "find: "
     assert asked("", prompts, "query") == ""
-    with pytest.raises(ConfigError, match="prompt called 'qery'"):
+    with pytest.raises(ConfigError, match="prompt 'qery'"):
         asked("qery", prompts)
 
 

@@ -9,7 +9,7 @@ from tests.preparation.conftest import config_for, sentences, write_tsv
 
 
 def prepared(folder, corpus, exam):
-    """The manifest of a corpus without the sentences of an exam."""
+    """Return the manifest of a corpus without the sentences of an exam."""
     (folder / "exam").mkdir()
     for name, text in (("exam.txt", exam), ("README.md", "no text"), ("vectors.npy", "no text")):
         (folder / "exam" / name).write_text(text)

@@ -16,11 +16,12 @@ from interlingua.preparation.ingest import ingest
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.selection import drop_near_duplicates, select
 from interlingua.preparation.shards import Fate, Shard
+from interlingua.runtime.workers import Workers
 from tests.preparation.conftest import config_for, sentences, shard_of, write_tsv
 
 
 def selected(tmp_path, config):
-    """The rows of each fate as a list of (source, target), and what decontamination found."""
+    """Return the rows of each outcome as (source, target), and the findings of decontamination."""
     folder = tmp_path / "work"
     folder.mkdir(parents=True, exist_ok=True)
     shards, _ = ingest(config, folder, StageProgress(), BadLines())
@@ -61,7 +62,7 @@ def scored(tmp_path, count=40):
 
 @pytest.mark.parametrize("weight", [1.0, 0.5])
 def test_max_pairs_keeps_the_best_scored(tmp_path, weight):
-    """Of a random half the five best, which the draw knows nothing of."""
+    """Find the five best of a random half, which the draw does not know."""
     path, score_of = scored(tmp_path)
     source = SourceConfig(paths=(path,), weight=weight, max_pairs=5, max_pairs_by="score")
     rows, _ = selected(tmp_path, config_for(tmp_path, tmp_path, sources=(source,), **no_split()))
@@ -86,7 +87,7 @@ def test_equal_scores_are_drawn_by_the_seed(tmp_path):
 
 
 def two_sources(tmp_path, first, **second):
-    """German with 30 pairs in the second source, 12 of which are in the first one too.
+    """Write German with 30 pairs in the second source, 12 of them also in the first.
 
     French in the second only.
     """
@@ -106,7 +107,7 @@ def two_sources(tmp_path, first, **second):
     ("human", "floor", "german", "french"), [(12, 20, 20, 20), (30, 20, 30, 20), (1, 99, 30, 30)]
 )
 def test_fill_to_adds_only_what_is_lacking(tmp_path, human, floor, german, french):
-    """A floor, never a cap of the first source.
+    """Check a floor, which is never a cap of the first source.
 
     Duplicates of the first source don't count twice.
     """
@@ -236,7 +237,7 @@ def test_an_earlier_rule_has_the_row():
 def test_an_empty_corpus_is_no_crash(tmp_path):
     assert select([], config_for(tmp_path, tmp_path), tmp_path, StageProgress()) == ({}, ())
     absent = config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",))
-    with pytest.raises(DataError, match="no such evaluation"):
+    with pytest.raises(DataError, match="none: evaluation folder"):
         select([], absent, tmp_path, StageProgress())
 
 
@@ -254,7 +255,7 @@ def test_weights_hold_over_the_shards_of_a_source_together(tmp_path, corpus, mon
 
 
 def test_long_pairs_are_dropped_before_limits_count(tmp_path, word_vocabulary):
-    """Every second pair has a side of 12 words, of which the source's limit may take none."""
+    """Make a side of every second pair 12 words long. The source's limit may take none."""
     word_vocabulary.save(tmp_path / "vocabulary")
     rows = sentences(20)
     long = {english for english, _, _ in rows[::2]}
@@ -280,7 +281,7 @@ def test_the_later_pair_goes_across_shards_and_dropped_rows_count_for_nothing(tm
     near = [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")]
     second = shard_of(tmp_path, 1, near)
     second.fates[0] = Fate.duplicate
-    drop_near_duplicates([first, second], 0.8, tmp_path / "near", StageProgress())
+    drop_near_duplicates([first, second], 0.8, tmp_path / "near", StageProgress(), Workers())
     assert first.fates.tolist() == [0, 0]
     assert second.fates.tolist() == [Fate.duplicate, 0, Fate.near_duplicate]
     assert list((tmp_path / "near").iterdir()) == []
@@ -293,16 +294,16 @@ def test_one_equal_side_is_not_enough(tmp_path):
         ("sehr gemächlich lief der Greis nach Hause", english),
     ]
     shard = shard_of(tmp_path, 0, rows)
-    drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress())
+    drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress(), Workers())
     assert shard.fates.tolist() == [0, 0]
 
 
 def test_an_error_leaves_no_index_behind(tmp_path, monkeypatch):
-    def broken(self, texts):
+    def broken(self, hashed):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(NearDuplicates, "add", broken)
+    monkeypatch.setattr(NearDuplicates, "append", broken)
     shard = shard_of(tmp_path, 0, [("ein Haus", "a house")])
     with pytest.raises(OSError, match="No space left"):
-        drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress())
+        drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress(), Workers())
     assert list((tmp_path / "near").iterdir()) == []

@@ -73,10 +73,10 @@ def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
 @pytest.mark.parametrize(
     ("last", "message"),
     [
-        ({"paths": (Path("absent.de-en.tsv"),)}, "no such file"),
+        ({"paths": (Path("absent.de-en.tsv"),)}, "file not found"),
         ({"paths": (Path("absent/*.tsv"),)}, "no file matches"),
         ({"paths": (Path("x.docx"),)}, "format of bitext"),
-        ({"paths": (Path("news.tsv"),)}, "its languages"),
+        ({"paths": (Path("news.tsv"),)}, "the languages"),
         ({"paths": (Path("good.de-en.tsv"),), "min_score": 1.0}, "a pair has no score"),
     ],
 )
@@ -89,7 +89,7 @@ def test_every_source_is_looked_at_before_any_work(tmp_path, monkeypatch, last, 
     with pytest.raises(DataError, match=message):
         check_sources(config_for(tmp_path, tmp_path, sources=(good, SourceConfig(**last))))
     absent = config_for(tmp_path, tmp_path, sources=(good,), decontaminate=(Path("nowhere"),))
-    with pytest.raises(DataError, match="no such evaluation"):
+    with pytest.raises(DataError, match="nowhere"):
         check_sources(absent)
 
 

@@ -12,7 +12,7 @@ NONE = SplitConfig()
 
 
 def numbered(folder, number, sources, targets, **options):
-    """A shard of which each text is its own key."""
+    """Write a shard of which each text is its own key."""
     keys = (list(sources), list(targets))
     return shard_of(folder, number, list(zip(*keys, strict=True)), keys=keys, **options)
 

@@ -30,7 +30,7 @@ from tests.encoder.conftest import tiny_vocabulary
 
 
 def count(texts, language):
-    """A token for each word."""
+    """Count a token for each word."""
     return [len(text.split()) for text in texts]
 
 

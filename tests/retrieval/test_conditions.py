@@ -26,7 +26,7 @@ def index(tmp_path_factory):
         fields = {"year": year, "topic": ["it's", "art"][row % 2], "is_new": year > 2005}
         fields |= {"größe": row / 2, "page no": row, "a.b": row, "code": f"0{row}"}
         fields |= {"date": f"{year}-01-0{row + 1}", "from": "AB"[row % 2], "content": "c" * row}
-        fields |= {"vector": row, "float": row}
+        fields |= {"vector": row, "float": row, "file": f"f{row}", "document": "d", "offset": row}
         if row == 0:
             fields["note"] = "x"
         metadata = json.dumps(fields)
@@ -75,6 +75,11 @@ def index(tmp_path_factory):
         ("vector = 2", "2"),
         ("year + 1 > 2010 AND 2 * größe >= 2", "23"),
         ("year -999 = 0", "0"),
+        # Fields with the names of the index's own columns.
+        ("metadata.file = 'f1'", "1"),
+        ("metadata.offset >= 2 AND offset = 0", "23"),
+        ("\"metadata.document\" = 'd'", "0123"),
+        ("file = 'f1'", ""),
     ],
 )
 def test_fields_are_compared_by_the_kind_of_the_other_side(index, where, rows):

@@ -18,7 +18,7 @@ QUESTION = np.array([1.0, 0.0], dtype=np.float32)
 
 
 def vectors(wanted):
-    """The number in a text is its angle to the question."""
+    """Encode the number in a text as its angle to the question."""
     angles = np.array([float(passage.text.split()[-1]) for passage in wanted])
     return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 

@@ -17,7 +17,7 @@ QUESTION = np.array([1.0, 0.0, 0.0, 0.0], dtype=np.float32)
 
 
 def index_of(folder, rows):
-    """An index of passages that are given as id, language and vector."""
+    """Build an index of passages from id, language and vector."""
     passages = [Passage(name, name, language=language) for name, language, _ in rows]
     vectors = normalize_rows(np.array([vector for _, _, vector in rows], dtype=np.float32))
     settings = IndexSettings(model="m", digest="d", dim=vectors.shape[1])
@@ -27,7 +27,7 @@ def index_of(folder, rows):
 
 
 def test_the_translation_of_the_best_passage_comes_first(tmp_path):
-    """By the question alone, the wrong passage in Thai has the larger cosine: 0.5 against 0.4."""
+    """Make the wrong passage in Thai nearer to the question: 0.5 against 0.4."""
     best = [0.8, 0.6, 0.0, 0.0]
     translation = [0.4, 0.9, 0.17, 0.0]
     wrong = [0.5, 0.0, 0.0, 0.87]

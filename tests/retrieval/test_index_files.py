@@ -1,4 +1,4 @@
-"""What an index calls its files, and what is found in them before anything is embedded."""
+"""Names of an index's files, and errors that are found in them before embedding."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def test_files_that_can_not_be_indexed_are_refused(project):
     path = project / "a" / "de.txt"
     os.mkfifo(project / "pipe.txt")
     for given, match in (
-        ([path, project / "nothing.txt"], "nothing.txt: no such file"),
+        ([path, project / "nothing.txt"], "nothing.txt: file not found"),
         ([project], "is a folder"),
         ([project / "pipe.txt"], "pipe.txt: not a regular file"),
-        ([path, project / "a" / ".." / "a" / "de.txt"], "given twice"),
+        ([path, project / "a" / ".." / "a" / "de.txt"], "listed twice"),
     ):
         with pytest.raises(DataError, match=match):
             list_index_files(given, project / "index")
-    with pytest.raises(ConfigError, match="no files"):
+    with pytest.raises(ConfigError, match="no input files"):
         list_index_files([], project / "index")
 
 
@@ -76,7 +76,7 @@ def test_a_name_that_is_not_utf_8_is_refused(project):
     path = os.fsdecode(os.fsencode(project) + b"/\xff.txt")
     with open(path, "w") as file:
         file.write("Eins.\n")
-    with pytest.raises(DataError, match="half a character"):
+    with pytest.raises(DataError, match="incomplete character"):
         list_index_files([path], project / "index")
 
 
@@ -98,8 +98,8 @@ def test_a_name_that_is_not_utf_8_is_refused(project):
             '{"id": 1, "text": "b"}\n{"id": 1, "text": "c"}\n',
             "'1' occurs twice, in {two};",
         ),
-        ('{"text": "a"}\n', "\n\n", "{two}: holds no passage"),
-        ('{"text": "a"}\n', '{"text": "b"}\n{"id": 2}\n', "{two}:2: no text"),
+        ('{"text": "a"}\n', "\n\n", "{two}: the file contains no passage"),
+        ('{"text": "a"}\n', '{"text": "b"}\n{"id": 2}\n', "{two}:2: the text is missing"),
     ],
 )
 def test_a_fault_in_any_file_is_found_at_once(tmp_path, first, second, match):

@@ -36,7 +36,7 @@ def language_map(encoder, method):
 
 
 def same_model(model):
-    """One that is given the prompts of another, as an index does it."""
+    """Build a model with the prompts of another, like an index."""
     prompts = {"prompt": model.passage_prompt, "question_prompt": model.question_prompt}
     return IndexedModel(model.encoder, "m", **prompts)
 
@@ -98,5 +98,5 @@ def test_a_map_of_another_width_is_refused(encoder):
     rng = np.random.default_rng(0)
     statistics = language_statistics([(code, rng.normal(size=(5, 4))) for code in ("a", "b")])
     made = fit_language_map(statistics)
-    with pytest.raises(ConfigError, match="vectors of 4 elements"):
+    with pytest.raises(ConfigError, match="vectors of 4 dimensions"):
         IndexedModel(encoder, "m", language_map=made)

@@ -24,7 +24,7 @@ SETTINGS = IndexSettings(model="somewhere", digest="d1", dim=WIDTH, passage_prom
 
 
 def embed(passages):
-    """A vector of length 1 that depends on the text alone."""
+    """Return a unit vector that depends only on the text."""
     seeds = [list(passage.text.encode()) for passage in passages]
     rows = [np.random.default_rng(seed).standard_normal(WIDTH) for seed in seeds]
     return unit_rows(np.array(rows))
@@ -246,7 +246,7 @@ def test_a_delete_that_a_full_disk_stops_is_not_the_conditions_fault(index, give
             index.delete(**given)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert "can't write" in str(caught.value)
+    assert "cannot be written" in str(caught.value)
     assert "--where" not in str(caught.value)
     assert PassageIndex(index.folder).count() == 60
     assert index.delete(**given) == 1
@@ -308,7 +308,7 @@ def test_a_build_goes_on_where_no_table_was_made_yet(empty):
 @pytest.mark.parametrize("where", [None, "language = 'deu_Latn'"])
 def test_words_are_not_searched_before_the_build_ended(empty, where):
     empty.add(invented(3), embed)
-    with pytest.raises(CheckpointError, match="index build again"):
+    with pytest.raises(CheckpointError, match="index build` again"):
         empty.matching("number", 3, where=where)
     assert len(empty.nearest(embed(invented(1))[0], 3)) == 3
     empty.finish()
@@ -336,14 +336,14 @@ def test_warnings_of_lancedb_are_not_shown(tmp_path):
 def test_a_second_writer_is_refused(index):
     with (
         index.writing(),
-        pytest.raises(ConfigError, match="wait for it"),
+        pytest.raises(ConfigError, match="wait until"),
         PassageIndex(index.folder).writing(),
     ):
         pass
 
 
 def damage(index, column, value):
-    """Changes a stored value behind the checksum's back."""
+    """Change a stored value without the checksum."""
     index._table.update(where="id = 'p1'", values={column: value})
 
 

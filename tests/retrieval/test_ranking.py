@@ -50,7 +50,7 @@ def test_cosines_and_words_are_fused_by_hand():
 
 
 def test_languages_keep_their_places_in_a_fusion():
-    """Words match German passages alone, and change the order of these alone."""
+    """Match only German passages by words, and change only their order."""
     nearest = [hit("d1", 0.9, "deu_Latn"), hit("e1", 0.85), hit("d2", 0.8, "deu_Latn")]
     matching = [hit("d3", 20.0, "deu_Latn"), hit("d2", 5.0, "deu_Latn")]
     found = fused(nearest, matching, cosines_of(nearest) | {"d3": 0.78})

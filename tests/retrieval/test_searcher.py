@@ -44,7 +44,7 @@ def model(tmp_path_factory):
 
 
 def write_files(folder):
-    """A file of 20 lines in each language."""
+    """Write a file of 20 lines in each language."""
     draw = random.Random(0)
     words = " ".join(SENTENCES).split()
     for language in LANGUAGES:
@@ -80,7 +80,7 @@ def test_the_ranking_is_that_of_the_cosines(searcher, model, files):
 
 
 def test_another_model_is_refused(searcher, model, tmp_path):
-    """Its vectors are of the same width and mean something else."""
+    """Use a model with vectors of equal width and other meaning."""
     torch.manual_seed(1)
     vocabulary = tiny_vocabulary(frame=True)
     other = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
@@ -132,7 +132,7 @@ def test_balanced_fusion_is_followed_by_the_plain_one(searcher):
 
 @pytest.mark.parametrize("question", SENTENCES)
 def test_balanced_fusion_has_no_more_of_a_language(searcher, question):
-    """Also where the best passages by words are others than those by vectors."""
+    """Check also if the best passages by words differ from those by vectors."""
     best = [searcher.search(question, top=15, mode=mode).hits for mode in ("vector", "text")]
     found = searcher.search(question, top=6, per_language=2, mode="hybrid").hits
     assert {code: len(ids(found, code)) for code in LANGUAGES} == dict.fromkeys(LANGUAGES, 2)
@@ -302,11 +302,11 @@ def test_files_are_checked_before_the_model_is_read(files, tmp_path):
 
 
 def test_a_change_is_read_behind_a_refresh_that_is_running(searcher):
-    """That one may have looked at the index before the change."""
+    """Check a refresh that may have read the index before the change."""
     with searcher._refreshing:
         waiting = threading.Thread(target=searcher.refresh, kwargs={"after": 0})
         waiting.start()
-        searcher.refresh(after=0.001)  # a search goes on meanwhile
+        searcher.refresh(after=0.001)  # a search continues meanwhile
         delete_from_index(searcher.index.folder, where="language = 'tha_Thai'")
         assert waiting.is_alive()
     waiting.join(10)

@@ -21,7 +21,7 @@ ALL = "true"
 
 
 def embed(passages):
-    """A vector of length 1 that depends on the text alone."""
+    """Return a unit vector that depends only on the text."""
     seeds = [list(passage.text.encode()) for passage in passages]
     rows = [np.random.default_rng(seed).standard_normal(WIDTH) for seed in seeds]
     return unit_rows(np.array(rows))

@@ -17,13 +17,13 @@ LEAST_PROBES = 25
 
 
 def read_probes():
-    """Language, phenomenon, question and passage of each line."""
+    """Read language, phenomenon, question and passage of each line."""
     lines = PROBES.read_text(encoding="utf-8").splitlines()[1:]
     return [line.split("\t") for line in lines]
 
 
 def index_of(passages, folder):
-    """An index of these passages, all with the same vector."""
+    """Build an index of these passages, all with the same vector."""
     pytest.importorskip("lancedb")
     index = PassageIndex.create(folder, IndexSettings(model="m", digest="d", dim=2))
     index.add(passages, lambda block: np.tile(np.float32([1, 0]), (len(block), 1)))

@@ -31,8 +31,7 @@ def followed(expected):
 
 
 def test_the_time_left_is_that_of_all_steps():
-    """Two sides embedded, the second twice as long as the first, then 30 s and 5 s that are
-    expected."""
+    """Embed two sides, the second twice as long, with 30 s and 5 s of expected steps after."""
     _, at = followed(
         {
             "embedding a": Expected(1000, None),
@@ -86,7 +85,7 @@ def test_a_step_that_nobody_expected_has_its_own_speed():
 @pytest.mark.parametrize("total", [20, 1000])
 @pytest.mark.parametrize("drift", [1.0, 1.5, 0.7])
 def test_a_time_left_that_is_shown_is_within_a_factor_of_two(warm_up, each, total, drift):
-    """The first piece takes long, and the work gets slower or faster."""
+    """Make the first piece slow, and the work slower or faster."""
     clock = Clock()
     meter = TimeLeft(clock)
     seconds = each * np.linspace(1.0, drift, total)
@@ -105,7 +104,7 @@ def test_a_time_left_that_is_shown_is_within_a_factor_of_two(warm_up, each, tota
 
 
 def test_a_slow_first_piece_is_no_speed():
-    """Of 100 pieces the first takes 76 s, the others 7 s: no estimate of 2.1 h for 12 min."""
+    """Make the first of 100 pieces 76 s, the others 7 s: no estimate of 2.1 h for 12 min."""
     clock = Clock()
     meter = TimeLeft(clock)
     clock.now += 76
@@ -155,7 +154,7 @@ def test_peak_memory_is_in_bytes():
 
 
 def test_progress_has_one_type():
-    """No callback takes its place, and one module draws it."""
+    """Check that no callback replaces it, and that one module draws it."""
     callbacks = re.compile(r"\b(?:progress|advance|on_stage)\w*: Callable|import rich\.progress")
     source = Path(runtime.__file__).parent.parent
     found = {

@@ -30,7 +30,7 @@ CODES = {"source_language": "de", "target_language": "en"}
 
 @contextlib.contextmanager
 def served(app):
-    """Address of a server in a thread."""
+    """Serve an app in a thread, and yield its address."""
     server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -68,8 +68,7 @@ def searcher(encoder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def calibrated(encoder, tmp_path_factory):
-    """A saved model, a bitext that is half wrong, and a calibration of its cosines,
-    ``cosine.json``."""
+    """A saved model, a half-wrong bitext, and a calibration of cosines, ``cosine.json``."""
     folder = tmp_path_factory.mktemp("calibrated")
     encoder.save(folder / "tiny")
     shuffled = [other for _, other in LINES[1:] + LINES[:1]]
@@ -82,7 +81,7 @@ def calibrated(encoder, tmp_path_factory):
 
 
 def learn(folder, name, **options):
-    """Writes a calibration."""
+    """Write a calibration."""
     interlingua.score(
         folder / "tiny",
         folder / "bitext.tsv",
@@ -101,7 +100,7 @@ def log():
 
 @pytest.fixture
 def start(encoder, log):
-    """Starts servers of any model with any settings; all are stopped at the end."""
+    """Start servers of any model with any settings, and stop them at the end."""
     with contextlib.ExitStack() as stack:
 
         def start(model=None, *, searcher=None, calibrations=None, **settings):

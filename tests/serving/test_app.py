@@ -1,4 +1,4 @@
-"""What every route has in common: errors in the shape of its protocol, the page, the document."""
+"""Common behavior of all routes: errors in the shape of the protocol, the page, the document."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_fault_of_the_server_is_no_traceback(start, encoder, path, monkeypatch
     monkeypatch.setattr(type(encoder), "frozen_backbone", lambda *_: 1 / 0)
     reply = client.post(path, json=POSTS[path])
     assert reply.status_code == 500
-    assert "its log says why" in message_of(path, reply)
+    assert "see the reason in its log" in message_of(path, reply)
 
 
 @pytest.mark.parametrize("path", ["/", "/page.js", "/page.css"])

@@ -13,7 +13,7 @@ from interlingua.serving.batching import Batcher, ClosedError, QueueFullError
 
 
 class HeldEncoder:
-    """Embeds a sequence as its sum, one batch each time it is let go."""
+    """Encoder that embeds a sequence as its sum, one batch for each release."""
 
     def __init__(self):
         self.gate = threading.Semaphore(0)

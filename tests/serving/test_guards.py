@@ -95,7 +95,7 @@ def test_a_line_of_the_log_says_what_was_done(client, log):
 
 
 def call(guards, messages, headers=()):
-    """Runs the middleware; ``messages`` are what the client sends, None = nothing more for ever."""
+    """Run the middleware on the client's ``messages``. None: the client sends nothing more."""
     sent = []
     left = list(messages)
 
@@ -183,8 +183,7 @@ def test_errors_of_the_application_reach_the_client():
 
 
 def test_all_bodies_together_have_a_bound(monkeypatch):
-    """Two bodies of 60 bytes where 100 may be held: the second is refused while the first is there,
-    and not after."""
+    """Hold two bodies of 60 bytes with a bound of 100: the second is refused meanwhile."""
     monkeypatch.setattr("interlingua.serving.guards.MOST_BODIES", 1)
     body = [{"type": "http.request", "body": b"a" * 60}]
     inner = []

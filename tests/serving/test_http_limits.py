@@ -1,4 +1,4 @@
-"""What comes before a body, byte by byte on a real socket: sizes, times and hosts."""
+"""Heads of requests, byte by byte on a real socket: sizes, times and hosts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANSWER = re.compile(rb"<(\d+)>")
 
 
 async def app(scope, receive, send):
-    """Answers with the number of bytes of the body, as ANSWER reads it."""
+    """Answer with the number of bytes of the body, as ANSWER reads it."""
     body = (await receive()).get("body", b"") if scope["type"] == "http" else b""
     answer = b"<%d>" % len(body)
     headers = [(b"content-length", b"%d" % len(answer))]
@@ -56,7 +56,7 @@ def address():
 
 
 def reply(client, answers=1):
-    """Returns what comes, up to so many answers of `app` or the connection's end."""
+    """Return the received bytes, up to a number of answers or the end of the connection."""
     received = b""
     with contextlib.suppress(OSError):
         while len(ANSWER.findall(received)) < answers and (chunk := client.recv(65_536)):

@@ -1,4 +1,4 @@
-"""What a screen reader reads of the page: every part has a name, and every reference a target.
+"""The page for a screen reader: every part has a name, and every reference a target.
 
 Without a browser.
 """

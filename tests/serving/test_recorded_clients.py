@@ -1,4 +1,4 @@
-"""What the embeddings clients of other programs send, recorded, and what they read of the reply."""
+"""Recorded requests of other programs' embedding clients, and the fields that they read."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ BODIES = [
 
 
 def vectors_of(reply):
-    """The vectors of a reply in any protocol."""
+    """Return the vectors of a reply in any protocol."""
     content = reply.json()
     if isinstance(content, list):
         return np.array(content, dtype=np.float32)

@@ -102,7 +102,7 @@ def test_long_requests_are_tokenized_in_another_thread(make, monkeypatch):
 
 
 def test_lists_at_work_hold_up_no_other_request(make):
-    """However many wait for the queue, texts are tokenized.
+    """Check that texts are tokenized, no matter how many wait for the queue.
 
     And there is an end to how many are taken.
     """

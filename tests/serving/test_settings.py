@@ -36,7 +36,7 @@ def test_an_empty_key_would_admit_everyone(key):
 
 
 def test_an_empty_key_in_the_environment_starts_no_server(tmp_path):
-    """As from a secret of Kubernetes or Compose that is not set."""
+    """Set an empty key, as an unset secret of Kubernetes or Compose does."""
     command = [sys.executable, "-m", "interlingua", "serve", str(tmp_path)]
     env = {**os.environ, "INTERLINGUA_SERVE_API_KEY": ""}
     result = subprocess.run(command, env=env, capture_output=True, text=True, check=False)

@@ -35,7 +35,7 @@ def test_an_archive_may_grow_so_often_and_has_so_many_members(tmp_path, monkeypa
     np.savez_compressed(tmp_path / "b.npz", one=np.zeros(100_000), two=np.zeros(3))
     monkeypatch.setattr(limits, "FREE_EXPANSION_BYTES", 1000)
     monkeypatch.setenv(limits.EXPANSION_VARIABLE, "50")
-    with pytest.raises(DataError, match="would grow"):
+    with pytest.raises(DataError, match="would expand"):
         dict(arrays_of(tmp_path / "b.npz"))
     monkeypatch.setattr(limits, "MAX_MEMBERS", 1)
     with pytest.raises(DataError, match="2 arrays, more than 1"):

@@ -1,4 +1,4 @@
-"""What is no plain text is recognized by content, and plain text is not refused."""
+"""Binary content is recognized, and plain text is not refused."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("name", list(SOURCES))
 def test_source_and_markup_are_refused(tmp_path, name):
-    """Whatever the name; a remedy is named."""
+    """Check any name, and that a remedy is named."""
     kind, text = SOURCES[name]
     for path in (tmp_path / name, tmp_path / "en.txt"):
         path.write_text(text, encoding="utf-8")
@@ -223,7 +223,7 @@ BINARY = {
     "PDF": (b"%PDF-1.7\n", "pdftotext"),
     "Office": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "pandoc"),
     "SQLite": (b"SQLite format 3\0", "sentence"),
-    "image": (b"GIF89a\1\0\1\0", "give text"),
+    "image": (b"GIF89a\1\0\1\0", "use a text file"),
     "binary": (bytes(range(32)) * 4, "iconv"),
 }
 

@@ -28,9 +28,9 @@ def test_files_are_as_they_were_written(folder):
 def test_a_cut_or_changed_file_is_named(folder, content):
     found = file_digests(folder)
     (folder / "a.bin").write_bytes(content)
-    assert find_damage(folder, found).startswith("a.bin was cut or changed")
+    assert find_damage(folder, found).startswith("a.bin was truncated or changed")
     os.unlink(folder / "a.bin")
-    assert find_damage(folder, found) == "a.bin is missing"
+    assert find_damage(folder, found) == "a.bin not found"
 
 
 @pytest.mark.parametrize("found", [None, [], {"a": 1}, {"a": [1]}, {"a": ["1", "x"]}])

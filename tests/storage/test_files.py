@@ -59,7 +59,7 @@ def test_atomic_directory_appears_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with files.atomic_directory(target) as folder:
         (folder / "a").write_text("1")
-    with pytest.raises(DataError, match="already there"), files.atomic_directory(target):
+    with pytest.raises(DataError, match="already exists"), files.atomic_directory(target):
         pass
     with files.atomic_directory(target, overwrite=True) as folder:
         (folder / "b").write_text("2")
@@ -93,7 +93,7 @@ def test_bad_bytes_name_the_line(tmp_path):
 
 
 def test_missing_and_truncated_files_are_one_clear_line(tmp_path):
-    with pytest.raises(DataError, match="no such file"), files.open_text(tmp_path / "absent.txt"):
+    with pytest.raises(DataError, match="file not found"), files.open_text(tmp_path / "absent.txt"):
         pass
     with pytest.raises(DataError, match="Is a directory"), files.open_bytes(tmp_path):
         pass
@@ -102,7 +102,10 @@ def test_missing_and_truncated_files_are_one_clear_line(tmp_path):
         with files.open_text_writer(path) as file:
             file.write("line\n" * 10_000)
         path.write_bytes(path.read_bytes()[:-20])
-        with pytest.raises(DataError, match="damaged or cut"), files.open_text(path) as lines:
+        with (
+            pytest.raises(DataError, match="damaged or incomplete"),
+            files.open_text(path) as lines,
+        ):
             list(lines)
 
 
@@ -117,8 +120,7 @@ def test_digests_know_names_and_bytes(tmp_path):
 
 
 def test_a_reader_of_the_old_file_keeps_it(tmp_path):
-    """Renamed onto the old file, not written into it: whoever has that open, or linked, reads what
-    it was."""
+    """Rename onto the old file, so that open and linked files keep their content."""
     path, link = tmp_path / "a.txt", tmp_path / "hard"
     path.write_text("old")
     link.hardlink_to(path)
@@ -158,7 +160,7 @@ def test_a_folder_is_no_file_and_a_file_no_folder(tmp_path):
         pass
     path = tmp_path / "a.txt"
     path.write_text("old")
-    is_file = pytest.raises(DataError, match="of that name")
+    is_file = pytest.raises(DataError, match="expected a folder")
     with is_file, files.atomic_directory(path, overwrite=True):
         pass
     assert path.read_text() == "old"
@@ -181,7 +183,7 @@ def test_only_what_is_ours_is_overwritten(tmp_path):
     write()  # an empty folder has no owner
     write()
     (target / "manifest.json").write_text('{"format": "other-1"}')
-    with pytest.raises(ConfigError, match="out holds other"):
+    with pytest.raises(ConfigError, match=r"out: .*other files"):
         write()
     assert (target / "manifest.json").read_text() == '{"format": "other-1"}'
 
@@ -209,13 +211,13 @@ def test_what_could_not_be_put_in_place_leaves_the_old_folder(tmp_path, monkeypa
 
 
 def test_a_reader_that_left_is_an_error_of_a_folder(tmp_path):
-    with pytest.raises(DataError, match="write"), files.atomic_directory(tmp_path / "m"):
+    with pytest.raises(DataError, match="written"), files.atomic_directory(tmp_path / "m"):
         raise BrokenPipeError
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_another_made_meanwhile_is_not_replaced(tmp_path):
-    with pytest.raises(DataError, match="made it meanwhile"):  # noqa: SIM117
+    with pytest.raises(DataError, match="another process"):  # noqa: SIM117
         with files.atomic_directory(tmp_path / "m") as folder:
             (folder / "mine").write_text("second")
             (tmp_path / "m").mkdir()
@@ -249,7 +251,7 @@ KINDS = [
     (SRT, "subtitles"),
     (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi\n", "subtitles"),
     (TS, "Qt.*score"),
-    (b'<?xml version="1.0"?>\n<xliff version="1.2">', r"XLIFF.*score.*\.xliff"),
+    (b'<?xml version="1.0"?>\n<xliff version="1.2">', r"XLIFF.*\.xliff.*score"),
     (b'<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "x">\n<tmx version="1.4">', r"TMX.*\.tmx"),
     (b'<?xml version="1.0"?><resources/>', "XML"),
     (b'[{"text": "a"}]', "JSON"),

@@ -40,9 +40,9 @@ def test_good_json_is_what_python_reads(text):
         ('{"a":' * 5000 + "1" + "}" * 5000, "nested too deeply"),
         ("9" * (MAX_DIGITS + 1), "digits"),
         ("9" * 10_000, "digits"),
-        ('"\\ud800"', "half a character"),
-        ('{"a": ["\\uDFFF"]}', "half a character"),
-        ('{"\\ud800": 1}', "half a character"),
+        ('"\\ud800"', "incomplete character"),
+        ('{"a": ["\\uDFFF"]}', "incomplete character"),
+        ('{"\\ud800": 1}', "incomplete character"),
         ("{", "Expecting"),
     ],
 )
@@ -66,5 +66,5 @@ def test_a_file_is_read_with_its_mark_and_bad_bytes_have_a_line(tmp_path):
 
 def test_a_device_that_never_ends_is_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_DOCUMENT_BYTES", 1 << 22)
-    with pytest.raises(DataError, match="/dev/zero: larger than 4 MiB"):
+    with pytest.raises(DataError, match=r"/dev/zero: .*4 MiB"):
         read_json_text("/dev/zero")

@@ -27,7 +27,7 @@ with exclusive(Path(sys.argv[1]), remedy="go", shared=len(sys.argv) > 2):
 
 @pytest.fixture
 def holder(tmp_path):
-    """Starts another process that holds the lock of a folder."""
+    """Start another process that holds the lock of a folder."""
     started = []
 
     def start(*options):
@@ -137,7 +137,7 @@ def test_a_file_system_without_locks_is_named_once(tmp_path, monkeypatch, caplog
     with caplog.at_level(logging.WARNING), locks.exclusive(tmp_path, remedy="x"):
         pass
     assert [record.getMessage() for record in caplog.records] == [
-        f"{tmp_path}: the file system has no locks; make sure that no other run uses this folder"
+        f"{tmp_path}: the file system supports no locks; check that no other run uses this folder"
     ]
     assert list(tmp_path.iterdir()) == []
 
@@ -147,7 +147,10 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     precious.write_text("text")
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / locks.LOCK_FILE).symlink_to(precious)
-    with pytest.raises(DataError, match="can't write"), locks.exclusive(tmp_path / "w", remedy="x"):
+    with (
+        pytest.raises(DataError, match="cannot be written"),
+        locks.exclusive(tmp_path / "w", remedy="x"),
+    ):
         pass
     assert precious.read_text() == "text"
 
@@ -162,7 +165,7 @@ def test_a_file_that_is_no_lock_is_kept(tmp_path, text):
             pass
         return
     with (
-        pytest.raises(DataError, match="lock's name"),
+        pytest.raises(DataError, match="name of a lock"),
         locks.exclusive(tmp_path, remedy="x"),
     ):
         pass

@@ -33,7 +33,7 @@ def writer(folder):
 
 
 def killed(folder):
-    """What a process leaves that was killed while it wrote."""
+    """Return the files of a process that was killed while it wrote."""
     process = writer(folder)
     process.kill()
     process.communicate()
@@ -41,7 +41,7 @@ def killed(folder):
 
 @pytest.fixture
 def no_process_seen(monkeypatch):
-    """As in another container: the process that writes has no number here."""
+    """Processes invisible like in another container: the writer has no number here."""
     monkeypatch.setattr(temporary, "is_alive", lambda pid: False)
 
 
@@ -185,8 +185,7 @@ with atomic_directory(Path(sys.argv[1]) / "corpus", overwrite=True) as folder:
 @pytest.mark.parametrize("way", ["exchange", "aside"])
 @pytest.mark.parametrize("moment", [0, 1, 2])
 def test_a_kill_while_a_folder_is_replaced_loses_none(tmp_path, way, moment):
-    """Killed before and after each rename: a whole folder is there, at the latest when the next run
-    looks."""
+    """Kill before and after each rename. A whole folder exists at the latest in the next run."""
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "name").write_text("old")
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(moment), way]
@@ -194,7 +193,7 @@ def test_a_kill_while_a_folder_is_replaced_loses_none(tmp_path, way, moment):
     if way == "exchange":
         assert (tmp_path / "corpus" / "name").read_text() == "new"
     with (
-        pytest.raises(DataError, match="already there"),
+        pytest.raises(DataError, match="already exists"),
         files.atomic_directory(tmp_path / "corpus"),
     ):
         pass

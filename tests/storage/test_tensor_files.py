@@ -16,7 +16,7 @@ from interlingua.storage.tensor_files import write_safetensors
 
 @contextlib.contextmanager
 def full_disk():
-    """Writing beyond 300 bytes of a file fails, as on a full disk.
+    """Limit files to 300 bytes, like a full disk.
 
     Also of a file that the tests are logged to.
     """
@@ -49,7 +49,7 @@ def test_full_disk_has_its_number_and_the_file(tmp_path):
 
 def test_full_disk_in_a_new_folder_is_one_line_and_leaves_no_folder(tmp_path):
     with (
-        pytest.raises(DataError, match=r"can't write: .*free") as caught,
+        pytest.raises(DataError, match=r"cannot be written .*free") as caught,
         full_disk(),
         atomic_directory(tmp_path / "model") as folder,
     ):

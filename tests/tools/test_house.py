@@ -205,6 +205,26 @@ VIOLATIONS = {
             for line in (2, 5)
         ],
     ),
+    "docstrings that start with other words": (
+        "docstrings",
+        {
+            "tools/a.py": (
+                'X = 1\n"""What it is."""\n'
+                'class C:\n    """Takes steps."""\n'
+                '    @property\n    def f(self):\n        """Whether it holds."""\n'
+                'def g():\n    """The sum."""\nasync def h():\n    """Steps."""\n'
+                'def test_i():\n    """Returns."""\n'
+            )
+        },
+        [
+            'tools/a.py:2: docstrings: no noun phrase: "What"',
+            'tools/a.py:4: docstrings: no noun phrase: "Takes"',
+            'tools/a.py:7: docstrings: no noun phrase: "Whether"',
+            'tools/a.py:9: docstrings: no verb of the list is first: "The"',
+            'tools/a.py:11: docstrings: no verb of the list is first: "Steps"',
+            'tools/a.py:13: docstrings: no verb of the list is first: "Returns"',
+        ],
+    ),
     "a module without tests": (
         "untested-modules",
         {f"{SRC}/a/b.py": "", "tests/a/test_c.py": "import interlingua.a\n"},
@@ -317,6 +337,17 @@ CLEAN = {
         "tests/test_a.py": "a, b = f(x), 3\n",
     },
     "words": {"docs/a.md": "The neighbor.\n", "tests/test_a.py": "x = 'nobody'\n"},
+    "docstrings": {
+        "tests/test_a.py": (
+            '"""What a module tests."""\n'
+            'X = 1\n"""Steps of a run."""\n"""That is no docstring."""\n'
+            '@pytest.fixture()\ndef f():\n    """A folder."""\n'
+            'class C:\n    """The case."""\n'
+            '    @cached_property\n    def g(self):\n        """The sum."""\n'
+            'def h():\n    """Return nothing."""\ndef i(): ...\n'
+        ),
+        "docs/a.md": "What a page is.\n",
+    },
     "match-prose": {
         "tests/test_a.py": (
             "def test_a():\n"
@@ -444,6 +475,24 @@ def test_findings_and_a_summary_are_printed(repository_folder, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == 'tracked.md:1: words: "Nobody" in: Nobody.'
     assert lines[1].startswith("3 files, 2 rules, 1 findings, ")
+
+
+def test_the_share_of_plain_docstrings_of_each_package_is_printed(tmp_path):
+    texts = {
+        f"{SRC}/corpus/a.py": 'def f():\n    """Return 1."""\ndef g():\n    """Stand still."""\n',
+        f"{SRC}/mining/a.py": 'def f():\n    """Return what it tells."""\n',
+        "tests/a/test_b.py": 'class A:\n    """A case."""\n',
+    }
+    rule = house.RULES["docstrings"]()
+    for path, text in texts.items():
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+        list(rule.check(SourceFile(tmp_path, path)))
+    assert [line.split(" docstrings ")[0].split() for line in rule.summary()] == [
+        ["50.0", "%", "of", "2"],
+        ["0.0", "%", "of", "1"],
+        ["100.0", "%", "of", "1"],
+    ]
 
 
 def test_a_run_without_findings_succeeds(repository_folder, capsys):

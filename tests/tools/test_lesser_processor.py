@@ -33,7 +33,7 @@ if sys.argv[2:]:
 
 @pytest.fixture
 def run(tmp_path):
-    """A function that runs the program with so many instructions."""
+    """A function that runs the program with a level of instructions."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(folder=str(Path(lesser_processor.__file__).parent)))
 

@@ -26,7 +26,7 @@ message = f"{1 + 2}"
 
 
 def changed(source):
-    """Each mutated line of a source, without its spaces at the ends."""
+    """Return each mutated line of a source, without outer spaces."""
     found = []
     for mutant in tool.mutants(source.encode(), "m.py"):
         lines = mutant.apply(source.encode()).decode().splitlines()

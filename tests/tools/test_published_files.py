@@ -119,8 +119,7 @@ def test_every_set_is_on_the_data_page():
 
 
 def test_ems_corpora_are_those_its_toml_reads():
-    """A corpus that is fetched and not read, or read and not fetched, would change the paper's
-    mixture."""
+    """Compare the fetched corpora with those read. Each difference changes the paper's mixture."""
     config = load_toml(ROOT / "experiments" / "ems" / "prepare_ems62.toml")
     read = {Path(path).parent.name for source in config["sources"] for path in source["paths"]}
     assert read == {remote.folder for remote in tool.FILES["ems62"].files}

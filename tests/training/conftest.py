@@ -11,7 +11,7 @@ from interlingua.training.machine.engine import Engine
 
 @pytest.fixture(autouse=True)
 def _nothing_chosen(monkeypatch):
-    """Many tests end without closing their engine, which would leave its executor to the next."""
+    """No chosen executor. Many tests leave their engine open, which would pass it on."""
     monkeypatch.setattr(calls.chosen, "executor", None)
 
 
@@ -40,7 +40,7 @@ def tiny_table(prepared, tmp_path):
 
 @pytest.fixture
 def tiny_config(tiny_table):
-    """A function from changes of [run] to the config; None takes a key out."""
+    """A function from changes of [run] to the config; None removes a key."""
 
     def make(**run):
         section = {

@@ -19,13 +19,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def environment() -> dict[str, str]:
-    """Of a process of a test: one thread, and this tree's tests."""
+    """Return the environment of a test's process: one thread, and this tree's tests."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def run_python(*arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """A process of its own, with what it printed."""
+    """Run Python in a separate process, and return its output."""
     command = [sys.executable, *map(str, arguments)]
     done = subprocess.run(
         command, env=environment(), timeout=280, capture_output=True, text=True, check=False
@@ -35,13 +35,13 @@ def run_python(*arguments: object, check: bool = True) -> subprocess.CompletedPr
 
 
 def train_command(config: TrainConfig, path: Path) -> list[str]:
-    """Arguments of Python for a quiet run of a config, which is written to a file."""
+    """Write a config, and return Python's arguments for a quiet run of it."""
     path.write_text(config.to_toml(), encoding="utf-8")
     return ["-m", "interlingua.cli.main", "train", str(path), "--quiet"]
 
 
 def stop_at(step: int, number: signal.Signals = signal.SIGINT) -> Callable[..., dict[str, float]]:
-    """What evaluates nothing, and sends the process a signal in the evaluation of a step."""
+    """Return an evaluation that only sends the process a signal at a step."""
 
     def evaluate(encoder: Any, now: int) -> dict[str, float]:
         if now == step:
@@ -52,23 +52,23 @@ def stop_at(step: int, number: signal.Signals = signal.SIGINT) -> Callable[..., 
 
 
 def records(run: Path, kind: str) -> list[dict[str, Any]]:
-    """The records of a kind in metrics.jsonl."""
+    """Return the records of a kind in metrics.jsonl."""
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [record for record in map(json.loads, lines) if record["kind"] == kind]
 
 
 def losses(run: Path) -> list[float]:
-    """Of each record of training."""
+    """Return the loss of each training record."""
     return [record["loss"] for record in records(run, "train")]
 
 
 def newest(run: Path) -> Path:
-    """The folder of the newest checkpoint."""
+    """Return the folder of the newest checkpoint."""
     return checkpoints_in(run / "checkpoints")[-1]
 
 
 def digest(run: Path) -> list[str]:
-    """Weights and optimizer of the newest checkpoint, byte by byte."""
+    """Return weights and optimizer of the newest checkpoint, byte by byte."""
     folder = newest(run)
     files = [sha256_file(folder / f"{name}.safetensors") for name in ("model", "optimizer")]
     return [folder.name, *files]

@@ -1,5 +1,5 @@
-"""Banks of teacher vectors: what is in them, that they are made once, and that a killed run goes on
-with its parts."""
+"""Banks of teacher vectors: their content, a single creation, and reuse of parts by a resumed
+run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def config(tiny_table):
 
 @dataclasses.dataclass
 class Parts:
-    """What the training loop makes before the first step."""
+    """Objects that the training loop makes before the first step."""
 
     objective: object
     batches: MicroBatches
@@ -235,7 +235,7 @@ def test_several_teachers_are_joined_and_say_what_is_kept(config, tmp_path, word
     record = made.anchors.bank.record
     assert (record.widths, made.anchors.bank.dim) == ((16, 24), 16)
     assert 0.5 < record.explained_variance < 1
-    assert "40 dimensions of 2 teachers joined in 16" in " ".join(made.objective.notes())
+    assert "40 dimensions of 2 teachers reduced to 16" in " ".join(made.objective.notes())
     # cosines are those of the joined unit vectors less their mean, as far as 16 dimensions hold
     # them
     ids = sentences_of(made).negatives()
@@ -257,7 +257,7 @@ def test_several_teachers_are_joined_and_say_what_is_kept(config, tmp_path, word
 
 def test_narrow_teachers_are_an_error(config, tmp_path, word_vocabulary):
     name = teacher(tmp_path / "narrow", word_vocabulary, seed=1, hidden_size=8)
-    with pytest.raises(ConfigError, match=r"width 8 .*16 wide"):
+    with pytest.raises(ConfigError, match=r"width 8 .*width 16"):
         parts(config(teachers=[name])).fill(tmp_path)
 
 
@@ -265,7 +265,7 @@ def test_ready_vectors_that_lack_sentences_are_told_which(config, tmp_path, word
     matrix = tmp_path / "muse.npy"
     np.save(matrix, np.zeros((1, 16), dtype=np.float32))
     matrix.with_suffix(".txt").write_text("en1 en2\n")
-    with pytest.raises(DataError, match=r"no vectors .*\d+ of"):
+    with pytest.raises(DataError, match=r"\d+ of .*no vectors"):
         parts(config(teachers=[str(matrix)])).fill(tmp_path)
     lines = (tmp_path / "bank-missing.txt").read_text().splitlines()
     vectors = np.random.default_rng(0).normal(size=(len(lines) + 1, 16)).astype(np.float32)

@@ -48,7 +48,7 @@ def test_steps_within_is_the_most_that_fits(tiny_config, eval_steps, save_steps,
 
 @pytest.fixture
 def fixed(tmp_path):
-    """A function from a config to the one of the fixed length, as the training loop fixes it."""
+    """A function from a config to the one with the length that the training loop fixes."""
 
     def fix(config, evaluate=None):
         began_at = time.perf_counter()
@@ -109,7 +109,7 @@ def test_a_budget_for_nothing(tiny_config, fixed):
         fixed(config)
     enough = int(str(caught.value).split()[-1])
     assert 0 < caught.value.needed_seconds <= enough
-    # Ten times as much, as other work may begin meanwhile.
+    # Ten times as much, as other work may start meanwhile.
     config = tiny_config(max_steps=None, budget_seconds=10.0 * enough)
     assert fixed(config).run.max_steps >= 1
 
@@ -125,7 +125,7 @@ TIMED = {
 
 
 def fit_steps(monkeypatch, steps):
-    """Let a run time its steps, and then find that so many fit into its budget."""
+    """Let a run time its steps, and then find that this number fits into its budget."""
     fitted = FittedSteps(steps, 0.5, 0.5, ())
     measure = budget._measured_steps
     monkeypatch.setattr(budget, "_measured_steps", lambda *parts: measure(*parts) and fitted)
@@ -178,7 +178,7 @@ def test_a_budget_builds_one_objective_and_opens_each_config_once(
 
 
 def test_a_budget_is_measured_before_there_is_a_bank(tiny_table, word_vocabulary, tmp_path):
-    """Several teachers are there to fill a bank alone, and cannot embed a batch."""
+    """Use several teachers for a bank, which cannot embed a batch."""
     names = [str(tmp_path / "a"), str(tmp_path / "b")]
     shape = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     for name in names:
@@ -209,14 +209,16 @@ def test_what_takes_a_third_even_once_is_made_at_the_end_alone(tiny_config):
     run = tiny_config(eval_steps=7, save_steps=0.1).run
     fitted = fit(100, run, Costs(step=1.0, evaluation=40.0, checkpoint=10.0))
     assert (fitted.steps, fitted.eval_steps, fitted.save_steps) == (50, 50, 50)
-    assert "at the end alone" in fitted.warnings[0]
+    assert "only at the end" in fitted.warnings[0]
 
 
 def test_few_steps_are_said(tiny_config):
     run = tiny_config(eval_steps=0.5, save_steps=0.5).run
     fitted = fit(150, run, Costs(step=4.0, evaluation=1.0, checkpoint=1.0))
     assert fitted.steps == 36
-    assert [warning.partition(" fit")[0] for warning in fitted.warnings] == ["36 steps of 4.00 s"]
+    assert [warning.partition(" fit")[0] for warning in fitted.warnings] == [
+        "only 36 steps of 4.00 s"
+    ]
 
 
 def test_cheap_evaluations_stay_as_they_are(tiny_config):

@@ -79,7 +79,7 @@ def test_pretrained_backbone_with_another_vocabulary(
         word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens
     )
     tiny_table["encoder"] = {"path": str(tmp_path / "model")}
-    with pytest.raises(ConfigError, match=r"another vocabulary .*prepare"):
+    with pytest.raises(ConfigError, match=r"different vocabularies; .*prepare"):
         build_encoder(train_config_from(tiny_table), other)
     corpus = tmp_path / "corpus"
     (corpus / "backbone").mkdir(parents=True)
@@ -119,8 +119,7 @@ def test_a_feed_that_micro_batches_can_t_share(table_of_feeds):
 def test_the_lengths_of_training_stay_with_the_model(
     table_of_feeds, word_vocabulary, tmp_path, towers, passages
 ):
-    """The model as it is saved reads as much of a passage as training did, whatever its backbone
-    takes."""
+    """Check that the saved model reads as much of a passage as training, for any backbone."""
     table_of_feeds["method"]["towers"] = towers
     table_of_feeds["data"]["questions"] |= {"max_passage_tokens": 9, "max_question_tokens": 12}
     config = train_config_from(table_of_feeds)
@@ -239,7 +238,7 @@ def test_prefixes_are_those_of_the_config(tiny_table, word_vocabulary):
     objective = build_objective(train_config_from(tiny_table), word_vocabulary)
     assert objective.matryoshka.dims == objective.encoder.settings.matryoshka_dims == (32, 8)
     tiny_table["method"]["matryoshka"] = [16, 8]
-    with pytest.raises(ConfigError, match="matryoshka starts at 16"):
+    with pytest.raises(ConfigError, match="matryoshka starts with 16"):
         build_objective(train_config_from(tiny_table), word_vocabulary)
 
 
@@ -282,7 +281,7 @@ def test_a_vocabulary_without_a_mask_is_refused_at_once(tiny_table, word_vocabul
 @pytest.mark.parametrize(
     ("method", "micro", "expected"),
     [
-        ({"name": "labse"}, 4, "compares 4 of a step's 16 rows"),
+        ({"name": "labse"}, 4, "compares only 4 of a step's 16 rows"),
         ({"name": "labse"}, None, None),
         (
             {"name": "mexma", "alignment": "contrastive", "koleo_weight": 0.0, "pooling": "any"},
@@ -322,7 +321,7 @@ def test_a_step_of_more_rows_than_there_are_is_warned_of(tiny_table, rows, warne
     if rows is not None:
         tiny_table["data"] |= {"max_pairs": rows, "language_pairs": ["deu_Latn-eng_Latn"]}
     run_training(train_config_from(tiny_table), progress=False)
-    lines = [line for line in capsys.readouterr().err.splitlines() if "several times" in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "rows repeat" in line]
     assert len(lines) == warned
     assert all("16 rows" in line and "run.global_batch_size" in line for line in lines)
 

@@ -57,17 +57,17 @@ def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, written):
         ("run.batch_size=3", "did you mean 'global_batch_size'"),
         ("optimizer.lr=3", "did you mean 'learning_rate'"),
         ("optimizer.name=sgd", "adamw"),
-        ("optimizer.learning_rate=0", "learning_rate is 0, expected"),
-        ("schedule.warmup_steps=-1", "warmup_steps is -1"),
+        ("optimizer.learning_rate=0", "learning_rate: expected"),
+        ("schedule.warmup_steps=-1", "warmup_steps: expected"),
         (("schedule.name=ramp", "schedule.warmup_steps=20"), "the whole run"),
-        ("run.save_steps=0", "save_steps is 0, expected"),
-        ("run.eval_steps=2.5", r"eval_steps is 2\.5; .*whole number"),
-        ("run.max_steps=0", "max_steps is 0"),
+        ("run.save_steps=0", "save_steps: expected"),
+        ("run.eval_steps=2.5", r"eval_steps: .*whole number.*2\.5"),
+        ("run.max_steps=0", "max_steps: expected"),
         ("encoder.path=xlm-roberta-base", "either preset"),
         ("learning_rate=0.1", "unknown key"),
         ("method.matryoshka=[16, 32]", r"method: matryoshka is \[16, 32\]"),
         ("method.matryoshka=[1.5]", "matryoshka"),
-        ("method.matryoshka_weights=[1.0]", "matryoshka_weights is set"),
+        ("method.matryoshka_weights=[1.0]", "matryoshka_weights has no effect"),
     ],
 )
 def test_slips_name_what_is_wrong(written, override, message):
@@ -84,12 +84,12 @@ def test_an_override_of_the_length_takes_its_place(written):
 
 def test_method_must_be_named(tiny_table):
     del tiny_table["method"]["name"]
-    with pytest.raises(ConfigError, match=r"name; known: .*ems"):
+    with pytest.raises(ConfigError, match=r"name; .*ems"):
         train_config_from(tiny_table)
 
 
 def test_a_pretrained_backbone_has_its_sizes():
-    with pytest.raises(ConfigError, match="hidden_size can't be changed"):
+    with pytest.raises(ConfigError, match="hidden_size cannot be changed"):
         EncoderConfig(path="somewhere", hidden_size=64)
     with pytest.raises(ConfigError, match="initialization"):
         EncoderConfig(path="somewhere", initialization="bert")
@@ -174,7 +174,7 @@ def test_paths_in_terms_become_absolute(tiny_table, tmp_path, monkeypatch):
 def test_only_sizes_that_were_set_are_named(processes):
     run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=24)
     with pytest.raises(
-        ConfigError, match=f"global_batch_size 24 can't be .* {processes} processes"
+        ConfigError, match=f"global_batch_size 24 cannot be .* {processes} processes"
     ) as caught:
         run.accumulation(processes)
     assert "micro_batch_size" not in str(caught.value)
@@ -185,7 +185,7 @@ def test_the_section_is_named_once(tiny_table):
     with pytest.raises(ConfigError) as caught:
         train_config_from(tiny_table, where="a.toml")
     expected = "a number above 0 and at most 1000000000000"
-    assert str(caught.value) == f"a.toml: run.save_steps is 0, expected {expected}"
+    assert str(caught.value) == f"a.toml: run.save_steps: expected {expected}, found 0"
 
 
 def test_the_learning_rate_goes_by_the_kind_of_start(tiny_table):

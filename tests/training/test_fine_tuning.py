@@ -83,7 +83,7 @@ def test_vectors_that_are_not_finite_are_told_in_words_of_training(from_model):
         return {"score": 1.0}
 
     with pytest.raises(
-        NotFiniteError, match=r"finite after step 6; .*optimizer\.learning_rate"
+        NotFiniteError, match=r"infinity after step 6; .*optimizer\.learning_rate"
     ) as caught:
         run_training(from_model(metric_for_best_model="score"), evaluate=broken, progress=False)
     assert isinstance(caught.value.__cause__, TaskError)

@@ -93,7 +93,7 @@ def test_a_full_disk_is_one_line(tmp_path):
 
 
 def test_records_are_dropped_in_one_go(tmp_path, monkeypatch):
-    """A run killed while it drops them has the old file or the new one."""
+    """Kill a run while it drops records: it has the old file or the new one."""
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"kind": "train", "step": 2}\n{"kind": "train", "step": 9}\n')
     before = path.stat().st_ino

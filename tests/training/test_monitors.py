@@ -51,7 +51,7 @@ def test_identical_embeddings_give_numbers():
 
 @pytest.mark.parametrize(("cosine", "warned"), [(0.949, False), (0.951, True)])
 def test_the_ceiling_of_the_mean_cosine(cosine, warned):
-    """Spread wide in many directions, and yet all on one side: the cosine alone tells."""
+    """Use vectors in many directions on one side, which only the cosine shows."""
     found = Spread(std=0.5, effective_rank=20.0, mean_cosine=cosine).warning()
     assert (found is not None and "collapsing to one point" in found) == warned
 
@@ -67,4 +67,4 @@ def test_embeddings_that_are_not_finite_are_told_and_are_no_crash(value):
     embeddings[2, 1] = value
     found = spread(embeddings)
     assert all(math.isnan(number) for number in found)
-    assert found.warning().startswith("the embeddings are not finite: try a lower learning_rate")
+    assert found.warning().startswith("the embeddings contain NaN or infinity; lower learning_rate")

@@ -16,8 +16,7 @@ from tests.training.runs import run_python
 
 @pytest.fixture
 def begun(tiny_config, tmp_path):
-    """A run that was given by epochs, was settled to 12 steps by torch, and has a checkpoint of
-    step 4."""
+    """A run in epochs that torch fixed to 12 steps, with a checkpoint of step 4."""
     asked = tiny_config(max_steps=None, num_train_epochs=2, threads=None, precision="auto")
     settled = tiny_config(executor="torch")
     folder = RunFolder(settled.run.output)
@@ -116,7 +115,7 @@ def test_a_named_checkpoint(begun, tmp_path):
     path = folder.checkpoints / "step-00000004"
     elsewhere = RunFolder(tmp_path / "elsewhere")
     assert elsewhere.start(asked, str(path), print) == Start(settled, path, 1)
-    with pytest.raises(CheckpointError, match=r"state\.json: no such file"):
+    with pytest.raises(CheckpointError, match=r"state\.json: file not found"):
         folder.start(asked, folder.checkpoints / "step-00000005", print)
 
 
@@ -124,7 +123,7 @@ def test_only_damaged_checkpoints(begun):
     folder, asked, _ = begun
     (folder.checkpoints / "step-00000004" / "state.json").unlink()
     warnings = []
-    with pytest.raises(CheckpointError, match="checkpoint is whole"):
+    with pytest.raises(CheckpointError, match="all checkpoints are damaged"):
         folder.start(asked, "auto", warnings.append)
     assert len(warnings) == 1
 
@@ -189,7 +188,7 @@ def test_a_file_is_no_folder(tiny_config, tmp_path, below):
 
 
 def test_a_manifest_is_there_before_all_else(tiny_config, monkeypatch):
-    """So that a run killed while it begins has left a folder that it may begin in again."""
+    """Check that a run killed at its start leaves a folder in which it can start again."""
     config = tiny_config()
     folder = RunFolder(config.run.output)
     monkeypatch.setattr(type(config), "to_toml", lambda self: 1 / 0)
@@ -227,12 +226,12 @@ def test_the_manifest_says_what_it_was_run_with(begun):
 def test_a_broken_manifest(begun):
     folder, asked, _ = begun
     folder.manifest.write_text(json.dumps({})[:1])
-    with pytest.raises(CheckpointError, match=r"manifest\.json: damaged"):
+    with pytest.raises(CheckpointError, match=r"manifest\.json: is damaged"):
         folder.start(asked, "auto", print)
 
 
 def test_weights_of_another_config_are_kept(begun):
-    """Stopped before its first checkpoint, but with a best model."""
+    """Stop before the first checkpoint, but with a best model."""
     folder, asked, _ = begun
     shutil.rmtree(folder.checkpoints)
     other = asked.replace_run(seed=5)

@@ -52,7 +52,7 @@ def test_a_plain_encoder_can_not_score(gold, tmp_path):
         sentence_encoder=str(tmp_path / "encoder"),
         cross_encoder=str(tmp_path / "encoder"),
     )
-    with pytest.raises(CheckpointError, match="no cross-encoder"):
+    with pytest.raises(CheckpointError, match="not a cross-encoder"):
         silver(config, tmp_path / "silver")
 
 

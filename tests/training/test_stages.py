@@ -181,21 +181,21 @@ def test_a_missing_model_of_an_earlier_stage(staged):
 
 
 def test_stages_go_on_by_themselves(staged):
-    with pytest.raises(ConfigError, match="stages go on"):
+    with pytest.raises(ConfigError, match="--resume"):
         run(staged, resume="out/sts/checkpoints/step-00000002")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", r"stages\.json: damaged"),
-        (render_record(formats.STAGES, {"cross": {}}), r"stages\.json: damaged"),
+        ("{", r"stages\.json: is damaged"),
+        (render_record(formats.STAGES, {"cross": {}}), r"stages\.json: is damaged"),
         ("{}", r"stages\.json: .*--resume never"),
         (
             render_record(formats.STAGES, {"stages": {"cross": {"done": True}}}),
-            r"stages\.json: stage cross",
+            r"stages\.json: .*stage cross",
         ),
-        (render_record(formats.STAGES, {"stages": {"cross": 3}}), r"stages\.json: stage cross"),
+        (render_record(formats.STAGES, {"stages": {"cross": 3}}), r"stages\.json: .*stage cross"),
     ],
     ids=["not JSON", "no stages", "no record", "no config", "no stage"],
 )
@@ -216,16 +216,16 @@ SILVER = (
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (RUN_A.replace('"a"', '"a b"'), "a name has letters"),
-        (RUN_A.replace('config = "sts.toml"', ""), "give either config"),
-        (RUN_A + RUN_A, "stages are called"),
-        (SILVER + "set.x = 1", "set changes"),
+        (RUN_A.replace('"a"', '"a b"'), "the name may contain"),
+        (RUN_A.replace('config = "sts.toml"', ""), "either config"),
+        (RUN_A + RUN_A, "two stages"),
+        (SILVER + "set.x = 1", "set requires config"),
         (RUN_A + 'set.encoder.path = "{b.best}"', r"\{b\.best\} does not name"),
         (RUN_A + 'set.encoder.path = "{a.best}"', r"\{a\.best\} does not name"),
         (SILVER + RUN_A + 'set.encoder.path = "{s.best}"', r"\{s\.silver\}"),
-        (RUN_A.replace("sts", "none"), r"none\.toml: no such file"),
+        (RUN_A.replace("sts", "none"), r"none\.toml: file not found"),
         (RUN_A + "set.run.max_stpes = 3", "unknown key 'run.max_stpes'"),
-        (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors is 0"),
+        (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors: expected"),
     ],
 )
 def test_mistakes_are_found_before_anything_runs(staged, text, message):

@@ -25,7 +25,7 @@ def written(tmp_path, text):
 
 
 def is_toml(line):
-    """Meanings have lines such as ``auto = cuda where there is one`` too."""
+    """Return whether a line is TOML. Descriptions have lines such as ``auto = cuda`` too."""
     try:
         return bool(tomllib.loads(line))
     except tomllib.TOMLDecodeError:
@@ -62,11 +62,11 @@ def test_every_key_of_run_and_data_is_explained(recipe):
 
 
 def test_an_unknown_recipe_is_refused_with_the_nearest():
-    with pytest.raises(ConfigError, match=r"'finetun' .*'finetune'"):
+    with pytest.raises(ConfigError, match=r"'finetun'; .*'finetune'"):
         template("finetun")
     with pytest.raises(ConfigError) as caught:
         template("other")
-    assert str(caught.value) == "--init 'other' is unknown; known: ems, finetune, mexma"
+    assert str(caught.value) == "--init: unknown recipe 'other'; use one of: ems, finetune, mexma"
 
 
 def test_what_stands_under_a_field_is_its_meaning():

@@ -169,7 +169,7 @@ def test_the_loss_decides_where_the_metric_is_saturated(tiny_config):
         found.append(update_best(state, {"accuracy": value, "valid_loss": loss}, run))
     assert found == [True, True, False, False]
     assert (state.best_step, state.best_metric, state.best_loss) == (1, 1.0, 1.5)
-    # Below its bound a metric decides alone.
+    # Below its bound only the metric decides.
     assert update_best(TrainState(best_metric=0.9, best_loss=2.0), {"accuracy": 0.95}, run)
     assert not update_best(
         TrainState(best_metric=0.9, best_loss=2.0), {"accuracy": 0.9, "valid_loss": 1.0}, run
@@ -235,5 +235,5 @@ def test_metrics_that_will_not(parts, tiny_config):
     with pytest.raises(ConfigError, match=r"'foo' .*: valid_loss"):
         check_metric(objective, fixed, engine, evaluate=None, config=run)
     check_metric(objective, fixed, engine, evaluate=lambda model, step: {"foo": 1.0}, config=run)
-    with pytest.raises(ConfigError, match=r"'valid_loss' .*: nothing"):
+    with pytest.raises(ConfigError, match=r"'valid_loss' .*: none"):
         check_metric(objective, [], engine, evaluate=None, config=config.run)

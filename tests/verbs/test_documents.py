@@ -52,7 +52,7 @@ def test_function_and_command_line_give_equal_memories(done, folder):
     assert found.report.documents == (7, 7)
     assert {one.pairing.by for one in found.report.paired} == {"names"}
     assert len(found.report.paired) == 6
-    # What is left out, and which documents have no partner, is reported.
+    # Skipped documents, and those without a partner, are reported.
     for name in ("picture.png", "alone-de-only.md", "alone-en-only.md"):
         assert name in told
     assert not output.with_name("memory.jsonl.work").exists()
@@ -296,7 +296,7 @@ def test_the_language_that_a_document_declares_comes_first(tmp_path):
     found = interlingua.documents(embed, tmp_path / "x", tmp_path / "y")
     assert found.report.languages == ("fra_Latn", "spa_Latn")
     assert found[0][:2] == ("a1 a2", "a1 a2")
-    # A language that is given is believed.
+    # A specified language is believed.
     given = interlingua.documents(
         embed, tmp_path / "x", tmp_path / "y", source_language="it", target_language="pt"
     )

@@ -122,5 +122,5 @@ def test_a_text_is_split_in_any_code_of_its_language():
 
 
 def test_a_table_without_rows_is_no_set_of_translations(tiny, frame):
-    with pytest.raises(DataError, match=r"^data: .* no rows"):
+    with pytest.raises(DataError, match=r"^data: .*empty"):
         interlingua.evaluate(tiny, data=frame[:0], output=None)

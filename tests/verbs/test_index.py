@@ -42,7 +42,7 @@ def test_a_build_names_what_is_no_file(tmp_path):
 
 @pytest.mark.parametrize("action", _READ)
 def test_an_option_is_read_or_refused(action):
-    """Every option of the dataclass, with some value."""
+    """Try every option of the dataclass with some value."""
     others = {"approximate": True, "documents": True, "chunk_tokens": 64, "chunk_overlap": 8}
     values = {name: others.get(name, "x") for names in _READ.values() for name in names}
     assert set(values) == set(IndexOptions.__dataclass_fields__) - {"action", "arguments"}

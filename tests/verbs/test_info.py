@@ -44,8 +44,8 @@ def test_every_rate_and_reason_is_named(monkeypatch, model):
         for name, rate in by_executor.items():
             assert f"{name} {rate:,.0f}" in text
     assert set(found.executors) == {"float32", "bfloat16", "int8"}
-    assert "not kernel: half a head" in text
-    assert f"--dtype auto is {found.dtype}" in text
+    assert "not kernel: half the width of a head" in text
+    assert f"--dtype auto selects {found.dtype}" in text
     assert str(choice.cache_file()) in text
     assert interlingua.info(model) == found  # rates are remembered
 
@@ -63,4 +63,4 @@ def test_the_variable_is_named_as_the_reason(monkeypatch, model):
     monkeypatch.setenv(choice.EXECUTOR_VARIABLE, "torch")
     found = interlingua.info(model=model)
     assert set(found.executors.values()) == {"torch"}
-    assert f"  float32: torch, {choice.EXECUTOR_VARIABLE} names it" in found.lines
+    assert f"  float32: torch, {choice.EXECUTOR_VARIABLE} requests it" in found.lines

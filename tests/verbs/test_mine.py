@@ -34,8 +34,7 @@ def test_a_check_of_another_package_is_a_column_and_a_reason(command_line, tmp_p
 
 @pytest.fixture
 def texts(tmp_path):
-    """Two sides, with what each check rejects: copies, too long a side, equal sentences, a blank
-    line."""
+    """Two sides with rejects of each check: copies, a long side, equal sentences, a blank line."""
     sources, targets, _ = corpora(30, 40)
     targets = [*targets, *sources[:10], "", targets[0], f"{targets[1]} {' '.join(targets[2:20])}"]
     write_lines(tmp_path / "a.de", sources)
@@ -140,7 +139,7 @@ def test_pairs_do_not_depend_on_a_line_break_within(texts):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"k": 0}, "k is 0"),
+        ({"k": 0}, "k: expected"),
         ({"columns": "score"}, "columns"),
         ({"report": "p.html"}, "report"),
         ({"shard": "1/2"}, "--work"),
@@ -189,6 +188,6 @@ def test_unequal_numbers_are_no_translations_and_few_texts_are_told():
 
 
 def embed_numbers(texts):
-    """Vectors that are similar for all numbers."""
+    """Return vectors that are similar for all numbers."""
     draws = [np.random.default_rng(round(10 * float(text))).standard_normal(16) for text in texts]
     return np.stack(draws).astype(np.float32) * 0.3 + 1

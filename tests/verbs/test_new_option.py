@@ -68,7 +68,7 @@ def files(tmp_path):
 
 
 def arguments_of(name, files):
-    """The command line of a verb that keeps its work folder."""
+    """Return the command line of a verb that keeps its work folder."""
     read = {"score": [files["bitext"]]}.get(name, [files["source"], files["target"]])
     more = ["--gold", files["gold"]] if name == "calibrate" else []
     output = ["-o", files["work"].with_name("out.tsv"), "--work", files["work"]]
@@ -116,7 +116,7 @@ def test_python_takes_it_and_its_errors_name_it(verb, files):
         function(embed, *read, output="x", patiense=3)
     with pytest.raises(ConfigError, match="patience"):
         function(embed, *read, output="x", patience=1)
-    with pytest.raises(ConfigError, match=r"patience .*'long'"):
+    with pytest.raises(ConfigError, match=r"patience: .*'long'"):
         function(embed, *read, output="x", patience="long")
     options = {"calibrate": {"gold": files["gold"]}}.get(name, {})
     output = files["work"].with_name("out")

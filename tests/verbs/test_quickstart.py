@@ -14,7 +14,7 @@ from tests.getting_started.findings import made_up
 
 @pytest.fixture
 def wanted(monkeypatch):
-    """The settings of each run; the job itself is left out."""
+    """The settings of each run, without running the job."""
     settings = []
 
     def quickstart(given):

@@ -52,5 +52,5 @@ def test_questions_of_standard_input(index, monkeypatch):
 
 
 def test_numbers_out_of_range_are_refused(index):
-    with pytest.raises(ConfigError, match="top is 0"):
+    with pytest.raises(ConfigError, match="top: expected"):
         interlingua.search(index, "Die Katze", top=0)

@@ -12,13 +12,13 @@ from tests.tiny import tiny_encoder
     ("call", "message"),
     [
         (lambda: mine(embed, ["a", None], ["b"]), r"source: row 1 .* missing value"),
-        (lambda: mine(embed, ["a"], {"text": ["b"]}), "target: .* got a dict"),
-        (lambda: align(embed, "a", ["b"]), "source: .* got one string"),
+        (lambda: mine(embed, ["a"], {"text": ["b"]}), "target: .* found a dict"),
+        (lambda: align(embed, "a", ["b"]), "source: .* found one string"),
         (lambda: align(embed, ["a"], ["b", float("nan")]), r"target: row 1 .* missing value"),
         (lambda: list(score(embed, [("a", "b"), ("a", None)])), r"target: row 1 .* missing value"),
         (lambda: list(score(embed, [("a", "b", "c")])), "row 0 .* a source"),
         (lambda: list(score(embed, ["ab"])), "row 0 .* a source"),
-        (lambda: score(embed, {"a": "b"}), "pairs: .* got a dict"),
+        (lambda: score(embed, {"a": "b"}), "pairs: .* found a dict"),
     ],
 )
 def test_what_is_no_text_is_one_error_with_its_row(call, message):

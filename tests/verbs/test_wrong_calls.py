@@ -13,7 +13,7 @@ from interlingua.errors import InterlinguaError
 OTHERS = ("Encoder", "Index", "InterlinguaError", "__version__", "load", "split")
 VERBS = [name for name in interlingua.__all__ if name not in OTHERS]
 NEEDS_NOTHING = ("info", "quickstart", "serve")
-"""Verbs that begin their work without an argument."""
+"""Verbs that start their work without an argument."""
 
 
 class Stranger:
@@ -30,7 +30,7 @@ def message_of(verb, *arguments, **options):
         getattr(interlingua, verb)(*arguments, **options)
     message = str(caught.value)
     assert "\n" not in message
-    # The command's syntax alone would not be the way from here.
+    # The command's syntax would not be the remedy here.
     assert not re.match(r"(?!.*interlingua\.).*(--\w|SOURCE|MODEL)", message), message
     assert not re.search(r"\ba [aeio]\w+\b|\b1 \w+s\b", message), message
     return message

@@ -74,7 +74,7 @@ def test_a_folder_without_tokenizer_json_goes_through_transformers(tmp_path):
 @pytest.mark.parametrize("content", ["{", "[1]"])
 def test_a_damaged_tokenizer_is_named(tmp_path, content):
     (tmp_path / "tokenizer.json").write_text(content)
-    with pytest.raises(DataError, match=r"tokenizer\.json: (can't be|not a)"):
+    with pytest.raises(DataError, match=r"tokenizer\.json: (not JSON|expected)"):
         Vocabulary.from_huggingface(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {}}}')
     with pytest.raises(DataError, match=r"not a tokenizer\.json"):
@@ -83,10 +83,10 @@ def test_a_damaged_tokenizer_is_named(tmp_path, content):
 
 def test_nothing_there(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(DataError, match="no tokenizer here"):
+    with pytest.raises(DataError, match="no tokenizer"):
         Vocabulary.from_huggingface(tmp_path)
     for path in (tmp_path / "absent", "./absent", "runs/a/model"):
-        with pytest.raises(DataError, match="no such model"):
+        with pytest.raises(DataError, match=r"model folder or tokenizer.json not found"):
             Vocabulary.from_huggingface(path)
 
 
@@ -102,7 +102,7 @@ def test_the_hub_is_asked_once_and_for_the_tokenizer_alone(folder, monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     found = Vocabulary.of_model("hf:owner/model")
     assert found.digest() == Vocabulary.from_huggingface(folder).digest()
-    with pytest.raises(DataError, match=r"^hf:nowhere/x: the hub"):
+    with pytest.raises(DataError, match=r"^hf:nowhere/x: "):
         Vocabulary.of_model("hf:nowhere/x")
     files = ["*.json", "*.model", "*.txt"]
     assert asked == [("owner/model", files), ("nowhere/x", files)]
@@ -110,7 +110,7 @@ def test_the_hub_is_asked_once_and_for_the_tokenizer_alone(folder, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["bert", "own"])
 def test_code_of_a_tokenizer_is_never_run(tmp_path, monkeypatch, kind):
-    """0.1.0 read from standard input whether to run it, and ran it on "y"."""
+    """Refuse code. 0.1.0 ran it after a "y" on standard input."""
     ran = tmp_path / "ran"
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
     code = f"from pathlib import Path\nPath({str(ran)!r}).write_text('x')\nclass T:\n    pass\n"
@@ -120,7 +120,7 @@ def test_code_of_a_tokenizer_is_never_run(tmp_path, monkeypatch, kind):
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(named))
     asked = []
     monkeypatch.setattr("builtins.input", lambda *question: asked.append(question) or "y")
-    with pytest.raises(DataError, match="no tokenizer here"):
+    with pytest.raises(DataError, match="no tokenizer"):
         Vocabulary.from_huggingface(tmp_path)
     assert not asked
     assert not ran.exists()

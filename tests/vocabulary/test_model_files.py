@@ -42,22 +42,22 @@ def test_a_key_takes_what_it_is_and_nothing_else(kind, key, good, bad):
     for value in good:
         read_file(getattr(model_files, kind), {key: value}, "f")
     for value in bad:
-        with pytest.raises(CheckpointError, match=rf"^f: {key}.* expected .*fetch the model"):
+        with pytest.raises(CheckpointError, match=rf"^f: {key}.* expected .*download the model"):
             read_file(getattr(model_files, kind), {key: value}, "f")
 
 
 @pytest.mark.parametrize("path", PATH)
 def test_a_module_is_inside_of_the_folder(path):
     assert read_file(model_files.Modules, [MODULE], "f")[0].path == ""
-    with pytest.raises(CheckpointError, match=r"\[1\]\.path is "):
+    with pytest.raises(CheckpointError, match=r"\[1\]\.path: "):
         read_file(model_files.Modules, [MODULE, MODULE | {"path": path}], "f")
 
 
 def test_the_error_names_file_key_value_and_what_was_expected():
     ranges = {"2": {"minimum": [0, -1e31], "maximum": [0, 1]}}
-    with pytest.raises(CheckpointError, match=r"^x\.json: 2\.minimum\[1\] is -1e\+31, .* -1e\+30"):
+    with pytest.raises(CheckpointError, match=r"^x\.json: 2\.minimum\[1\]: .* -1e\+30.* -1e\+31"):
         read_file(model_files.RangesByWidth, ranges, "x.json")
-    with pytest.raises(CheckpointError, match="content is 5"):
+    with pytest.raises(CheckpointError, match=r"content: .*found 5"):
         read_file(model_files.BackboneFile, 5, "x.json")
     with pytest.raises(CheckpointError, match="in_features is missing"):
         read_file(model_files.DenseFile, {}, "x.json")
@@ -108,7 +108,7 @@ def test_modules_stand_in_the_order_of_the_work():
         ("Transformer", "Dense", "Pooling"),
         ("Dense",),
     ):
-        with pytest.raises(CheckpointError, match=r"modules\.json lists the modules"):
+        with pytest.raises(CheckpointError, match=r"modules\.json: expected"):
             check_modules(modules(*bad), before, "m")
 
 
@@ -116,5 +116,5 @@ def test_modules_stand_in_the_order_of_the_work():
     "kind", ["my.models.Transformer", "Transformer", "sentence_transformers.models.LSTM", "", "."]
 )
 def test_modules_of_other_packages_are_not_supported(kind):
-    with pytest.raises(CheckpointError, match="supported; supported are"):
+    with pytest.raises(CheckpointError, match="modules of sentence-transformers"):
         check_modules([("", kind)], ("Transformer",), "m")

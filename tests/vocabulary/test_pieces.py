@@ -24,7 +24,7 @@ from tests.encoder.growing import bpe, unigram, wordpiece
 
 
 def naive_merges(words, most, min_count):
-    """Counts all pairs anew in each round."""
+    """Merge pairs, and count all of them again in each round."""
     spelled = {word: [(token,) for token in word] for word in words}
     merges = []
     while len(merges) < most:
@@ -48,7 +48,7 @@ def naive_merges(words, most, min_count):
 
 def test_the_most_frequent_pair_is_joined_first():
     words = {(1, 2, 3): 5, (2, 3): 2, (1, 2): 3}
-    # (1, 2) stands in 8 words, (2, 3) in 7; once (1, 2) is joined, (2, 3) is left in 2 and (12, 3)
+    # (1, 2) occurs in 8 words, (2, 3) in 7; after (1, 2) is joined, (2, 3) is in 2 and (12, 3)
     # in 5.
     merges = [Merge((1,), (2,)), Merge((1, 2), (3,)), Merge((2,), (3,))]
     assert learn_merges(words, most=9, min_count=1) == merges

@@ -69,7 +69,7 @@ class Both:
 
 
 def composed(original, text: str) -> str:
-    """What the model is compared on: NFKC, unless it does not normalize."""
+    """Return the text to compare: NFKC, unless the model does not normalize."""
     return unicodedata.normalize("NFKC", text) if original.normalize("Ａ") != "▁Ａ" else text
 
 

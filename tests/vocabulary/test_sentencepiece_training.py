@@ -48,13 +48,13 @@ def test_a_small_text_gives_a_smaller_vocabulary_with_a_note(caplog, capsys):
     vocabulary = train(size=20_000)
     assert 500 < vocabulary.size < 20_000
     assert caplog.messages == [
-        f"vocabulary: 20,000 pieces were requested, the text yields {vocabulary.size:,}"
+        f"vocabulary: 20,000 pieces were requested, but the text yields only {vocabulary.size:,}"
     ]
     assert capsys.readouterr().out == ""
 
 
 def test_a_size_without_room_for_the_characters_is_refused():
-    with pytest.raises(DataError, match=r"vocabulary of 100 .* \d+ together"):
+    with pytest.raises(DataError, match=r"size 100 .* \d+ in total"):
         train(size=100)
 
 

@@ -28,7 +28,7 @@ def definition(**parts):
 
 
 def template(single, ids):
-    """A post-processor in JSON, which its own builder does not make."""
+    """Build a post-processor in JSON, which its own builder does not make."""
     processor = processors.TemplateProcessing(single="[X] $A", special_tokens=[("[X]", 2)])
     made = definition(post_processor=processor)
     made["post_processor"]["single"] = single
@@ -67,8 +67,7 @@ A = ord("a")
 
 
 def trie(changes=None):
-    """Units of a double-array trie that maps "a" to the first text: its root's place is 0, that of
-    "a" is 0x100."""
+    """Build units of a double-array trie that maps "a" to the first text."""
     units = np.zeros(512, np.uint32)
     units[A] = (0x100 ^ A) << 10 | LEAF | A
     units[0x100] = 1 << 31

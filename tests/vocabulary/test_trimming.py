@@ -26,7 +26,7 @@ def sentencepiece(**settings) -> Vocabulary:
 
 
 def byte_level() -> Vocabulary:
-    """As RoBERTa's."""
+    """Build a vocabulary like RoBERTa's."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -42,7 +42,7 @@ def byte_level() -> Vocabulary:
 
 
 def xlm_r() -> Vocabulary:
-    """Unigram with <s> ... </s> from a template, as XLM-R's."""
+    """Build a Unigram vocabulary with <s> ... </s> from a template, like XLM-R's."""
     plain = sentencepiece(model_type="unigram")
     plain.tokenizer.post_processor = processors.TemplateProcessing(
         single="<MASK> $A <2de>", special_tokens=[("<MASK>", 2), ("<2de>", 3)]
@@ -144,8 +144,7 @@ def test_id_counts_are_those_of_a_loop(monkeypatch):
 
 @pytest.fixture(scope="module")
 def counted():
-    """A vocabulary, and how often two languages use its pieces: one has much text, the other
-    little."""
+    """A vocabulary, and the uses of its pieces by two languages: much and little text."""
     vocabulary = sentencepiece(model_type="unigram")
     english = id_counts(vocabulary, SENTENCES["eng_Latn"] * 50, language="eng_Latn")
     german = id_counts(vocabulary, SENTENCES["deu_Latn"], language="deu_Latn")

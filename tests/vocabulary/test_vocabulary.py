@@ -178,7 +178,7 @@ def test_damage_is_found(vocabulary, tmp_path, name):
     with pytest.raises(DataError, match=r"not JSON|not a tokenizer"):
         Vocabulary.load(tmp_path)
     (tmp_path / name).unlink()
-    with pytest.raises(DataError, match=f"{name}: can't be read"):
+    with pytest.raises(DataError, match=f"{name}: cannot be read"):
         Vocabulary.load(tmp_path)
 
 
@@ -189,7 +189,7 @@ def test_a_tokenizer_of_another_vocabulary_is_found(vocabulary, framed_vocabular
     (tmp_path / "c" / "tokenizer.json").write_text(
         (tmp_path / "b" / "tokenizer.json").read_text() + "\n"
     )
-    with pytest.raises(DataError, match=r"tokenizer\.json is not .*saved"):
+    with pytest.raises(DataError, match=r"tokenizer\.json .*save the vocabulary"):
         Vocabulary.load(tmp_path / "c")
     (tmp_path / "a" / "vocabulary.json").write_text('{"format": "other"}')
     with pytest.raises(DataError, match="'other'"):

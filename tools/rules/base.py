@@ -106,17 +106,17 @@ class SourceFile:
 
     @property
     def is_python(self) -> bool:
-        """Whether the file is a Python module or script."""
+        """True if the file is a Python module or script."""
         return self.path.endswith(".py")
 
     @property
     def is_source(self) -> bool:
-        """Whether the file is a module of the library."""
+        """True if the file is a module of the library."""
         return self.is_python and self.path.startswith("src/interlingua/")
 
     @property
     def is_test(self) -> bool:
-        """Whether the file is a Python file of the tests."""
+        """True if the file is a Python file of the tests."""
         return self.is_python and self.path.startswith("tests/")
 
     @property
@@ -154,4 +154,8 @@ class Rule:
 
     def finish(self) -> Iterator[Finding]:
         """Yield violations that involve several files, after the last file."""
+        yield from ()
+
+    def summary(self) -> Iterator[str]:
+        """Yield lines to print after the findings, also without any."""
         yield from ()

@@ -21,7 +21,7 @@ class Place(NamedTuple):
     Attributes:
         path: the file.
         pattern: its first group is the version; the first match counts.
-        is_series: whether the place has the first two numbers alone, ``0.1`` of ``0.1.0``.
+        is_series: whether the place has only the first two numbers, ``0.1`` of ``0.1.0``.
     """
 
     path: str

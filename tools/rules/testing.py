@@ -61,7 +61,7 @@ class UntestedModules(Rule):
 
 
 def words_of_prose(pattern: str) -> list[str]:
-    """Return the words of letters alone: no names, keys, paths, options, numbers or quotes."""
+    """Return the words of letters only: no names, keys, paths, options, numbers or quotes."""
     # Character classes, and values that an f-string inserts.
     text = re.sub(r"\\[sSwWdDbB]|\{[^{}]*\}", "#", pattern)
     text = re.sub(r"(?<!\\)\.[*+]", " ", text).replace("\\", "")

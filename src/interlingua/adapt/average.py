@@ -180,7 +180,7 @@ def choose_point(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridP
         return point.scores.mean_similarity or 0.0, point.share
 
     last = max(points, key=lambda point: point.share)
-    # All points are measured on the same data: what one of them lacks is missing in all.
+    # All points are measured on the same data: missing results of one of them are missing in all.
     if last.scores.mean_similarity is None:
         return max(points, key=by_retrieval), "the best P@1"
     if last.scores.mean_retrieval is None:
@@ -206,18 +206,18 @@ def check_shapes(folders: Sequence[Path]) -> None:
     for folder in folders:
         if (folder / SHIFT_FILE).exists():
             raise ConfigError(
-                f"{folder}: its vectors are shifted by language, and shifts have no mean; average"
-                " the models that they were added to, then debias the result"
+                f"{folder}: the vectors are shifted by language, and shifts cannot be averaged;"
+                " average the models without shifts, then run `interlingua debias` on the result"
             )
     first = folders[0]
     own = WeightFiles(first).tensors
     for name, tensor in own.items():
         if tensor.dtype not in FLOATS:
             raise ConfigError(
-                f"{first}: {name} holds {tensor.dtype} numbers, which have no mean; use a float"
-                " model"
+                f"{first}: {name} contains {tensor.dtype} numbers, which cannot be averaged; use"
+                " a model with floating-point weights"
             )
-    # Each against the first one: what is equal to it is equal among themselves.
+    # Each against the first one: all that equal it equal each other.
     for other in folders[1:]:
         differing = _differences(own, WeightFiles(other).tensors)
         if differing:
@@ -225,14 +225,14 @@ def check_shapes(folders: Sequence[Path]) -> None:
             if len(differing) > SHOWN_DIFFERENCES:
                 more = f" and {len(differing) - SHOWN_DIFFERENCES} more"
             raise ConfigError(
-                f"{first} and {other} are not of one shape:"
+                f"{first} and {other} have different shapes:"
                 f" {'; '.join(differing[:SHOWN_DIFFERENCES])}{more}; average models that were"
-                " trained from one start"
+                " trained from the same start"
             )
         if Vocabulary.of_model(first).digest() != Vocabulary.of_model(other).digest():
             raise ConfigError(
-                f"{first} and {other} have different vocabularies, so rows of one number are not"
-                " of one token; average models that were trained from one start"
+                f"{first} and {other} have different vocabularies, so their token vectors do not"
+                " correspond; average models that were trained from the same start"
             )
         _check_settings(first, other)
 
@@ -246,7 +246,7 @@ def _check_settings(first: Path, other: Path) -> None:
     for name, (a, b) in _settings(first, other).items():
         if a != b:
             raise ConfigError(
-                f"{first} and {other} differ in {name} ({a}, {b}); average models of one kind"
+                f"{first} and {other} differ in {name} ({a}, {b}); average models of the same kind"
             )
 
 
@@ -332,7 +332,9 @@ def _check_finite(tensor: Tensor, files: WeightFiles, name: str) -> Tensor:
         CheckpointError: it holds NaN or infinity.
     """
     if not torch.isfinite(tensor).all():
-        raise CheckpointError(f"{files.folder}: {name} holds NaN or infinity; average other models")
+        raise CheckpointError(
+            f"{files.folder}: {name} contains NaN or infinity; average other models"
+        )
     return tensor
 
 
@@ -384,17 +386,19 @@ def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float
     """
     if count < 2:
         raise ConfigError(
-            f"an average is of two models or more, got {count}; name the start and what it was"
-            " trained to"
+            f"an average requires at least two models, found {count}; name the start and the"
+            " trained models"
         )
     if weights is None:
         return None
     total = sum(weights)
     if len(weights) != count:
-        raise ConfigError(f"weights: {len(weights)} numbers for {count} models; give one for each")
+        raise ConfigError(
+            f"weights: expected one number for each of {count} models, found {len(weights)}"
+        )
     if not all(map(math.isfinite, weights)) or min(weights) < 0 or total <= 0:
         raise ConfigError(
-            "weights must be 0 or more, and one above it, got"
+            "weights: expected numbers of at least 0, one of them above 0, found"
             f" {', '.join(map('{:g}'.format, weights))}"
         )
     return tuple(weight / total for weight in weights)
@@ -408,19 +412,19 @@ def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: boo
     """
     if has_weights and (grid is not None or has_data):
         raise ConfigError(
-            "weights are given, so there is nothing to choose; drop weights, or grid, pairs and sts"
+            "weights cannot be combined with grid, pairs or sts, which choose the weights;"
+            " remove weights, or remove the others"
         )
     if grid is not None and not has_data:
         raise ConfigError(
-            "a grid is judged on development data; give pairs (translations), sts (scored pairs)"
-            " or both"
+            "grid requires development data; pass pairs (translations), sts (scored pairs) or both"
         )
     if grid is None:
         grid = DEFAULT_GRID
     shares = sorted(set(grid))
     if not shares or shares[0] < 0 or shares[-1] > 1:
         listed = ", ".join(map("{:g}".format, shares)) or "none"
-        raise ConfigError(f"grid: shares are between 0 and 1, got {listed}")
+        raise ConfigError(f"grid: expected shares from 0 to 1, found {listed}")
     return shares
 
 

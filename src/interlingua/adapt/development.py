@@ -127,7 +127,7 @@ def read_translations(
     else:
         sets = _of_file(path)
     if not sets:
-        raise DataError("no translations in it; name a bitext or a folder of them", path=path)
+        raise DataError("no translations found; name a bitext or a folder of bitexts", path=path)
     return [_spread(one, max_pairs) for one in sets]
 
 
@@ -185,7 +185,7 @@ def read_development(
     duplicates = [name for name in names if names.count(name) > 1]
     if duplicates:
         raise DataError(
-            f"two sets are called {duplicates[0]!r}; rename the file or folder of one of them"
+            f"two data sets have the name {duplicates[0]!r}; rename the file or folder of one"
         )
     return Development(tuple(translations), tuple(scored))
 

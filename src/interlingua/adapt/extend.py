@@ -293,8 +293,8 @@ class Extension:
         )
         if result.interrupted or result.model is None:
             raise InterlinguaError(
-                f"stopped after step {result.step} of {result.max_steps}, which is saved; the same"
-                " command goes on"
+                f"stopped after step {result.step} of {result.max_steps}, which is saved; run"
+                " the same command again to resume"
             )
         with work.step("model") as temporary:
             shutil.copytree(result.model, temporary, dirs_exist_ok=True)
@@ -347,7 +347,7 @@ class Extension:
         except (TypeError, KeyError, ValueError) as error:
             place = self.output / WORKSPACE_RECORD
             raise DataError(
-                f"can't be read ({error}); start over in another folder", path=place
+                f"cannot be read ({error}); start over in another folder", path=place
             ) from error
 
 

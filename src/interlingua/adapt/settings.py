@@ -40,85 +40,103 @@ class ExtendSettings(Options):
     Paths are kept as ``Path``, languages as ``eus_Latn``.
     """
 
-    model: PathLike = argument("Model directory, run or hub id.", reads="model")
+    model: PathLike = argument("Model folder, run folder or hf:owner/name.", reads="model")
     pairs: Files = option(
-        help="Bitext of the language and the pivot, in any format of prepare; may be given several"
-        " times. Where neither content nor name tells the languages, the first side is the"
-        " new one.",
+        help="Bitext of the new language and the pivot language, in any format of prepare;"
+        " repeatable. If neither content nor file name gives the languages, the first side is"
+        " the new language.",
         group=INPUT,
         kind=list[Path],
         is_positional=True,
         reads="texts or folders",
     )
     language: str = option(
-        help="The language to add, in any code.", group=INPUT, flags=("--lang",), is_positional=True
+        help="Language to add, in any code.", group=INPUT, flags=("--lang",), is_positional=True
     )
     output: PathLike = option(
-        help="Folder of all that is made; the model is in its model/.",
+        help="Output folder; the extended model is in its subfolder model.",
         group=OUTPUT,
         kind=Path,
         short="-o",
         is_positional=True,
     )
-    pivot: str = option("eng_Latn", "The language of the pairs that the model knows.", group=INPUT)
+    pivot: str = option(
+        "eng_Latn",
+        "Language of the other side of --pairs, which the model already knows.",
+        group=INPUT,
+    )
     replay: Files = option(
         None,
-        "Text of another language (ru.txt), or a bitext: its vectors shall stay; repeatable.",
+        "Text of another language (ru.txt) or a bitext, for which the vectors are to stay the"
+        " same; repeatable.",
         group=INPUT,
         kind=list[Path],
         reads="texts or folders",
     )
     replay_share: Annotated[float, Above(0)] = option(
-        0.25, "Sentences to replay for each pair, in every step."
+        0.25, "Number of replayed sentences for each training pair."
     )
     replay_weight: Annotated[float, AtLeast(0)] = option(
-        1.0, "Weight of replay in the loss; each side of the pairs has 1."
+        1.0, "Weight of the replay loss; the loss of each side of the pairs has weight 1."
     )
     replay_sentences: Annotated[int, AtLeast(1)] = option(
-        1000, "Sentences of each language to replay, at most.", group=INPUT
+        1000, "Maximum number of replayed sentences of each language.", group=INPUT
     )
     check: Files = option(
         None,
-        "Folder of translations on which forgetting is measured, kept out of training: FLORES,"
-        " Tatoeba; repeatable.",
+        "Folder of translations to measure forgetting on (FLORES, Tatoeba); its sentences are"
+        " kept out of training; repeatable.",
         group=INPUT,
         kind=list[Path],
         reads="texts or folders",
     )
     check_languages: Names | None = option(
-        None, "Languages of these folders, with commas; all by default.", group=INPUT
+        None,
+        "Languages of the folders of --check, separated by commas; all by default.",
+        group=INPUT,
     )
     check_pairs: Annotated[int, AtLeast(0)] | None = option(
-        0, "Rows of each of their sets, evenly spread; 0 = all.", group=INPUT, kind=int
+        0, "Number of rows of each set of --check, evenly spread; 0 = all.", group=INPUT, kind=int
     )
     sts: Files = option(
         None,
-        "Scored pairs on which forgetting is measured; repeatable.",
+        "Sentence pairs with similarity scores to measure forgetting on; repeatable.",
         group=INPUT,
         kind=list[Path],
         reads="paths",
     )
     prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every sentence.", group=MODEL
+        None,
+        "Prompt before every sentence: the name of a prompt of the model, or a text.",
+        group=MODEL,
     )
     new_pieces: Annotated[int, AtLeast(0)] | None = option(
         None,
-        "New vocabulary, at most; 0 = none; by default 2,000 if the text falls apart.",
+        "Maximum number of new vocabulary pieces; 0 = none; by default 2,000 if the vocabulary"
+        " splits the language's words too finely.",
         kind=int,
     )
     heldout: Annotated[int, AtLeast(1)] = option(
-        500, "Pairs to measure on instead of training, at most a tenth.", group=INPUT
+        500,
+        "Number of pairs to hold out for measurement, at most a tenth of the pairs.",
+        group=INPUT,
     )
-    epochs: Annotated[float, Above(0)] = option(3.0, "Passes over the pairs.")
-    batch_size: Annotated[int, AtLeast(1)] = option(64, "Pairs per step.", unit="pairs")
-    learning_rate: Annotated[float, Above(0)] = option(5e-5, "Peak, per step.")
+    epochs: Annotated[float, Above(0)] = option(3.0, "Number of passes over the pairs.")
+    batch_size: Annotated[int, AtLeast(1)] = option(
+        64, "Number of pairs in a training step.", unit="pairs"
+    )
+    learning_rate: Annotated[float, Above(0)] = option(5e-5, "Peak learning rate.")
     max_tokens: Annotated[int, AtLeast(2)] = option(
-        128, "Longer sentences are cut in training.", unit="tokens"
+        128,
+        "Maximum number of tokens of a sentence in training; longer sentences are cut.",
+        unit="tokens",
     )
-    seed: int = option(0, "Decides what is held out, and the order.")
-    device: Device = option("auto", "auto, cpu or cuda.", group=MODEL)
+    seed: int = option(0, "Seed of the held-out pairs and of their order in training.")
+    device: Device = option(
+        "auto", "Device: cpu, cuda, or auto (a GPU if there is one).", group=MODEL
+    )
     threads: Annotated[int, AtLeast(1)] | None = option(
-        None, "CPU threads; all by default.", group=MODEL, kind=int
+        None, "Number of CPU threads; all by default.", group=MODEL, kind=int
     )
 
     def __post_init__(self) -> None:
@@ -150,8 +168,7 @@ class ExtendSettings(Options):
             )
         if self.device not in get_args(Device):
             raise ConfigError(
-                f"extend: device {self.device!r} is unknown; there are:"
-                f" {', '.join(get_args(Device))}"
+                f"extend: unknown device {self.device!r}; use one of: {', '.join(get_args(Device))}"
             )
 
     @property

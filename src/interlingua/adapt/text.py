@@ -61,9 +61,9 @@ def read_sides(settings: ExtendSettings) -> PairSentences:
             sides.language.append(pair.source)
             sides.pivot.append(pair.target)
     if not sides.language:
-        found = "there are none at all"
+        found = "the files contain no pairs"
         if others:
-            found = f"there are pairs of {', '.join(sorted(others))}"
+            found = f"the files contain pairs of {', '.join(sorted(others))}"
         raise DataError(
             f"no pairs of {language} and {pivot}: {found}; check --lang and --pivot",
             path=settings.pairs[0],
@@ -148,7 +148,7 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
             replay[code] = [texts[row] for row in np.flatnonzero(~known).tolist()]
     if settings.replay and not any(replay.values()):
         raise DataError(
-            "no sentence to replay is left; name other files with --replay", path=settings.replay[0]
+            "no sentences to replay remain; name other files with --replay", path=settings.replay[0]
         )
     return {code: texts for code, texts in replay.items() if texts}
 

@@ -13,7 +13,7 @@ How a piece enters the tokenizer decides what happens to other text:
 - BPE: new merges come after all old ones, which has the same effect.
 - WordPiece: the longest match wins, so a new piece can also move the borders behind it.
 
-Text in other languages changes only where it holds the run of a new piece. Texts with tokens that
+Text in other languages changes only if it holds the run of a new piece. Texts with tokens that
 must not change can be passed: pieces that would change one of them are left out.
 """
 
@@ -138,7 +138,9 @@ def grow_vocabulary(
     """
     kind = vocabulary.model_type
     if kind not in _KINDS:
-        raise ConfigError(f"a {kind} tokenizer can't take new pieces; {', '.join(_KINDS)} can")
+        raise ConfigError(
+            f"a {kind} tokenizer cannot be extended; use a model with one of: {', '.join(_KINDS)}"
+        )
     # Characters come first, since pieces of them can be learned only from text that spells them.
     characters = unknown_characters(vocabulary, texts, min_count=min_count, language=language)
     found: dict[str, TokenRun] = dict.fromkeys(characters, (vocabulary.unk_id,))

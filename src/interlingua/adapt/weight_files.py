@@ -68,8 +68,8 @@ class WeightFiles:
         is_sharded = has_shards and (folder / "model.safetensors.index.json").is_file()
         if not is_whole and not is_sharded:
             raise CheckpointError(
-                f"{folder}: no model.safetensors; write the model anew first: interlingua export"
-                f" {folder} -o DIR"
+                f"{folder}: model.safetensors not found; write the model in that format:"
+                f" interlingua export {folder} -o DIR"
             )
         # Each folder is a module of its own, with tensors that may be split over several files.
         for place in sorted({file.parent for file in files}):
@@ -116,7 +116,7 @@ def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
                     found[key] = StoredTensor(file, key, tuple(part.get_shape()), part.get_dtype())
         except (SafetensorError, OSError) as error:
             raise CheckpointError(
-                f"{file}: cut short or damaged ({error}); fetch or export the model again"
+                f"{file}: is damaged or incomplete ({error}); download or export the model again"
             ) from error
     return found
 

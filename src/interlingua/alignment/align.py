@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
+from interlingua.alignment.cue_times import CueSpans, TimeMap, fit_times
 from interlingua.alignment.ladders import is_rung, is_text_rung, read_ladder
 from interlingua.alignment.sentence_alignment import (
     AlignConfig,
@@ -38,7 +39,16 @@ from interlingua.alignment.sentence_alignment import (
 )
 from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, is_document
 from interlingua.corpus.documents.reading import read_document_as_sentences
-from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.bitext import (
+    PairOfTable,
+    PairWithFields,
+    TextPair,
+    guess_format,
+    write_pairs,
+)
+from interlingua.corpus.formats.localization.subtitle_pairs import cue_time
+from interlingua.corpus.formats.localization.subtitles import is_subtitle_name, read_cues
 from interlingua.corpus.formats.monolingual import find_language, language_of
 from interlingua.corpus.formats.sentence_table import (
     ColumnChoice,
@@ -50,6 +60,7 @@ from interlingua.corpus.segments.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
+from interlingua.mining.pipeline import left_out_lines
 from interlingua.mining.vectors import embed_texts
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import (
@@ -66,6 +77,8 @@ from interlingua.storage.remote import keep_inputs
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
 """Suffixes of files that hold the linked sentences, and not the links."""
+_OF_ONE_PAIR = ("tsv", "moses", "gettext", "xliff", "huggingface")
+"""Formats of bitext with one language pair."""
 FEWEST_LINKS = 3
 """Minimum number of links for a meaningful median."""
 UNRELATED = 0.1
@@ -86,12 +99,16 @@ class DocumentPair(NamedTuple):
         target: path of the other.
         output: where their links go; None = standard output.
         gold: links that are right.
+        label: names the pair in outputs of several pairs; empty for one pair.
+        languages: of both, where names of folders say them.
     """
 
     source: str
     target: str
     output: str | None = None
     gold: str | None = None
+    label: str = ""
+    languages: tuple[str, str] | None = None
 
 
 def read_document_sentences(
@@ -117,7 +134,11 @@ def read_document_sentences(
     """
     refuse_column(column, path)
     if split_as is None and stem_and_suffix(path)[1] in (*OFFICE_SUFFIXES, *HTML_SUFFIXES):
-        raise DataError("a document of paragraphs; split it into sentences: --split", path=path)
+        raise DataError(
+            "this is a document of paragraphs, expected one sentence per line; pass --split to"
+            " split it into sentences",
+            path=path,
+        )
     if split_as is not None and is_document(path):
         return read_document_as_sentences(path, split_as)
     if is_table(path):
@@ -126,7 +147,7 @@ def read_document_sentences(
         with open_text(path) as lines:
             sentences = [line.rstrip("\r\n") for line in lines]
     if not any(map(str.strip, sentences)):
-        raise DataError("the document is empty; expected a sentence per line", path=path)
+        raise DataError("the document contains no text; expected one sentence per line", path=path)
     if split_as is None:
         return sentences
     return split_text(sentences, split_as)
@@ -174,6 +195,17 @@ def pair_languages(
     return codes[0], codes[1]
 
 
+def document_languages(
+    pair: DocumentPair, given: tuple[str | None, str | None] = (None, None)
+) -> tuple[str, str]:
+    """Return the languages of a pair: as its folders name them, else see ``pair_languages``."""
+    if pair.languages is None:
+        return pair_languages(pair.source, pair.target, given)
+    # Languages of options go before those of folders.
+    named = (given[0] or pair.languages[0], given[1] or pair.languages[1])
+    return pair_languages(pair.source, pair.target, named)
+
+
 def list_document_pairs(
     source: PathLike | None,
     target: PathLike | None,
@@ -197,21 +229,22 @@ def list_document_pairs(
     if list_file is None:
         if source is None or target is None:
             raise ConfigError(
-                "name two documents, SOURCE and TARGET, or a list of many with --list"
+                "SOURCE and TARGET are missing; pass two documents, or a list of many document"
+                " pairs with --list"
             )
         links, right = (None if name is None else str(name) for name in (output, gold))
         refuse_bitext_name(links)
         return [DocumentPair(str(source), str(target), links, right)]
     if source is not None or gold is not None:
         raise ConfigError(
-            "--list names documents, and gold links in its fourth column; drop SOURCE, TARGET and"
-            " --gold"
+            "--list cannot be combined with SOURCE, TARGET or --gold; remove them (the fourth"
+            " column of the list names gold links)"
         )
     found = read_list(list_file, output)
     if any(pair.output is None for pair in found):
         raise ConfigError(
-            "links of many documents need files: a folder with --output, or the third column of"
-            " --list"
+            "the links of several documents cannot be written to standard output; pass a folder"
+            " with --output, or name files in the third column of the list"
         )
     return found
 
@@ -226,12 +259,19 @@ def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str,
     Raises:
         ConfigError: the languages are missing.
     """
-    known = all(source and target for source, target in languages)
+    # Each pair of documents may have other languages.
+    found = list(languages)
+    known = all(source and target for source, target in found)
+    if path is not None and len(set(found)) > 1 and guess_format(path) in _OF_ONE_PAIR:
+        raise ConfigError(
+            f"{path}: this format has one language pair, found {found[0]} and others; name a .jsonl"
+            " or .tmx file, or pass --source-language and --target-language"
+        )
     # A table has columns of languages, which may be empty.
     if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
         raise ConfigError(
-            f"{path} has a format with languages; name both with --source-language and"
-            " --target-language, or call the documents by them (chapter.de.txt)"
+            f"{path}: this format requires languages; pass --source-language and"
+            " --target-language, or use file names with languages, such as chapter.de.txt"
         )
 
 
@@ -246,8 +286,8 @@ def refuse_bitext_name(links: str | None) -> None:
     suffix = stem_and_suffix(links)[1]
     if suffix in BITEXT_SUFFIXES:
         raise ConfigError(
-            f"{links}: links are written as lines of text ([0, 1]:[2]:0.12), not {suffix}; name"
-            f" another file, and for the linked sentences --texts {links}"
+            f"{links}: links are written as lines of text such as [0, 1]:[2]:0.12, not as"
+            f" {suffix}; use another file name, or --texts {links} to write the linked sentences"
         )
 
 
@@ -256,7 +296,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
 
     Args:
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
-            links, then optionally TAB that of the gold ones; blank lines and those that begin with
+            links, then optionally TAB that of the gold ones; blank lines and those that start with
             ``#`` are left out.
         folder: where links go; without a named file to the source's name and ``.align``.
 
@@ -272,9 +312,10 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
                 continue
             cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
             if len(cells) not in (2, 3, 4) or not all(cells[:2]):
-                expected = "source TAB target, then optionally TAB links TAB gold"
+                expected = "source TAB target, optionally followed by TAB links TAB gold"
                 raise DataError(
-                    f"expected {expected}, got {count_of(len(cells), 'columns')}",
+                    f"expected {expected}, found {count_of(len(cells), 'columns')}; correct the"
+                    " line",
                     path=path,
                     line=number,
                 )
@@ -285,8 +326,8 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
                 # A list may come from elsewhere, and must not name files outside of the folder.
                 if not is_below(Path(folder, output), Path(folder)):
                     raise DataError(
-                        f"its links would go to {output}, outside of {os.fspath(folder)}; name a"
-                        " file in that folder in the third column, or leave --output out",
+                        f"the links would be written to {output}, outside of {os.fspath(folder)};"
+                        " name a file in this folder in the third column, or remove --output",
                         path=path,
                         line=number,
                     )
@@ -294,8 +335,8 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
             # Two sources of one name in different folders, or one document named twice.
             if output and output in outputs:
                 raise DataError(
-                    f"its links would go to {output} as those of line {outputs[output]} do; name"
-                    " another file in the third column",
+                    f"the links would be written to {output}, as those of line {outputs[output]};"
+                    " name another file in the third column",
                     path=path,
                     line=number,
                 )
@@ -307,9 +348,15 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
     return found
 
 
-def link_line(link: Link) -> str:
-    """Format a link as vecalign does: ``[0, 1]:[2]:0.120000``."""
-    return f"{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
+def link_line(link: Link, label: str = "") -> str:
+    """Format a link as vecalign does: ``[0, 1]:[2]:0.120000``.
+
+    Args:
+        link: of two documents.
+        label: of the documents, which a tab separates from the link.
+    """
+    begin = f"{label}\t" if label else ""
+    return f"{begin}{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
 
 
 def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[Link]:
@@ -329,7 +376,7 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
                 continue
             match = _LINK.fullmatch(line.rstrip("\r\n"))
             if match is None:
-                got = f"got {line.strip()[:60]!r}"
+                got = f"found {line.strip()[:60]!r}; correct the line"
                 raise DataError(
                     f"expected [0, 1]:[2] or [0, 1]:[2]:0.12, {got}", path=path, line=number
                 )
@@ -337,8 +384,8 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
             for side, length in zip((source, target), lengths or (), strict=False):
                 if side and max(side) >= length:
                     raise DataError(
-                        f"names sentence {max(side)} (counted from 0) of a document of {length};"
-                        " is it of these files?",
+                        f"sentence {max(side)} (counted from 0) does not exist in a document of"
+                        f" length {length}; check that the links belong to these files",
                         path=path,
                         line=number,
                     )
@@ -368,15 +415,15 @@ def read_right_links(path: PathLike, lengths: tuple[int, int]) -> list[Link]:
         return read_ladder(path, lengths)
     if is_text_rung(line):
         raise DataError(
-            "holds sentences, as hunalign writes them with -text; expected the numbers of"
-            " sentences: run hunalign without -text",
+            "the file contains sentences, as hunalign -text writes them, expected sentence"
+            " numbers; run hunalign without -text",
             path=path,
             line=number,
         )
     if _LINK.fullmatch(line) is None:
         raise DataError(
             "expected [0, 1]:[2] or [0, 1]:[2]:0.12, or a ladder of hunalign (0 TAB 0 TAB 0.5),"
-            f" got {line.strip()[:60]!r}",
+            f" found {line.strip()[:60]!r}; correct the line",
             path=path,
             line=number,
         )
@@ -393,11 +440,17 @@ class AlignReport:
     blank: Counter[str] = field(default_factory=Counter)
     """Blank lines of the sources and of the targets, which are not sentences."""
     failed: list[str] = field(default_factory=list)
-    """Why documents were left out."""
+    """Reasons for which documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
     encoded: EncodeReport = field(default_factory=EncodeReport)
     links: list[Link] = field(default_factory=list)
     """Links of documents for which no file of links is written."""
+    labels: list[str] = field(default_factory=list)
+    """Documents of ``links``; empty for one pair of documents."""
+    unpaired: list[str] = field(default_factory=list)
+    """Files of folders that were skipped, with the reason: another format, or no partner."""
+    times: list[TimeMap] = field(default_factory=list)
+    """How the times of subtitles differ, of each document pair in which they were used."""
     unlike: list[str] = field(default_factory=list)
     """Documents with links that score as those of unrelated texts do."""
 
@@ -410,16 +463,17 @@ class AlignReport:
             blank = f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines"
         return (
             f"{count_of(self.documents, 'document pairs')},"
-            f" {count_of(sum(linked.values()), 'links')}"
-            f" ({kinds or 'none'}), {alone[0]:,} source and {alone[1]:,} target sentences left"
-            f" alone{blank}"
+            f" {count_of(sum(linked.values()), 'links')} ({kinds or 'none'}), {alone[0]:,} source"
+            f" and {alone[1]:,} target sentences without a link{blank}"
         )
 
     def lines(self, *, quiet: bool = False) -> list[str]:
         """Return the lines of the report; ``quiet`` omits the summary."""
-        lines = [f"left out: {reason}" for reason in self.failed]
+        lines = left_out_lines(self.unpaired)
+        lines += [f"left out: {reason}" for reason in self.failed]
         lines += [f"warning: {one}" for one in self.unlike]
         if not quiet:
+            lines += map(str, self.times)
             lines.append(str(self))
         if self.encoded.cut_rows:
             lines.append(self.encoded.cuts)
@@ -438,7 +492,7 @@ class AlignReport:
 
 
 class Aligner:
-    """Aligns documents with one encoder.
+    """Alignment of documents with one encoder.
 
     Args:
         encode: see ``Encode``.
@@ -479,6 +533,7 @@ class Aligner:
         target: Sequence[str],
         *,
         languages: tuple[str | None, str | None] | None = None,
+        spans: tuple[CueSpans, CueSpans] | None = None,
         progress: Progress = SILENT,
     ) -> Alignment:
         """Find the links between two documents; a blank line is always left unlinked.
@@ -487,19 +542,28 @@ class Aligner:
             source: sentences.
             target: sentences of its translation.
             languages: of both documents; default: those of the aligner.
+            spans: times of the sentences of subtitles.
             progress: counts the texts that are embedded.
         """
         # Blank lines are taken out here, and put back among the links in the end.
         filled = [_filled_lines(source), _filled_lines(target)]
         if not all(filled):
-            raise DataError("one of two documents holds no sentence; there is nothing to align")
+            raise DataError(
+                "one of the two documents contains no sentence; pass documents with at least one"
+                " sentence each"
+            )
         blocks = []
-        for side, lines, language in zip(
-            (source, target), filled, languages or self.languages, strict=True
+        for side, lines, language, own_spans in zip(
+            (source, target),
+            filled,
+            languages or self.languages,
+            spans or (None, None),
+            strict=True,
         ):
             encode = functools.partial(self.encode, language=language, report=self.report.encoded)
             sentences = [side[line] for line in lines]
-            blocks.append(SentenceBlocks(sentences, encode))
+            own = None if own_spans is None else own_spans[lines]
+            blocks.append(SentenceBlocks(sentences, encode, spans=own))
         found = align_sentences(blocks[0], blocks[1], self.config, progress)
         return found._replace(
             links=with_blank_lines(found.links, filled, (len(source), len(target)))
@@ -511,14 +575,17 @@ class Aligner:
         target: Sequence[str],
         *,
         languages: tuple[str | None, str | None] | None = None,
+        spans: tuple[CueSpans, CueSpans] | None = None,
         progress: Progress = SILENT,
     ) -> list[Link]:
         """Find the links between two documents, with their costs rounded as they are written.
 
         See ``align``.
         """
-        found = self.align(source, target, languages=languages, progress=progress).links
-        return [link._replace(cost=round(link.cost, 6)) for link in found]
+        found = self.align(source, target, languages=languages, spans=spans, progress=progress)
+        if found.times is not None:
+            self.report.times.append(found.times)
+        return [link._replace(cost=round(link.cost, 6)) for link in found.links]
 
     def pairs(
         self,
@@ -548,9 +615,10 @@ class Aligner:
         for number, pair in enumerate(documents):
             progress.note(f"document {number + 1} of {len(documents)}")
             part = progress.within(sizes[number])
-            languages = pair_languages(pair.source, pair.target, self.languages)
+            languages = document_languages(pair, self.languages)
             try:
                 source, target = (self._read(pair, languages, side) for side in (0, 1))
+                spans = self._spans(pair)
                 gold = None
                 if pair.gold:
                     gold = read_right_links(pair.gold, (len(source), len(target)))
@@ -563,7 +631,7 @@ class Aligner:
                 links: Sequence[Link] = read_links(pair.output or "")
             else:
                 codes = (languages[0] or None, languages[1] or None)
-                links = self.links(source, target, languages=codes, progress=part)
+                links = self.links(source, target, languages=codes, spans=spans, progress=part)
                 # The sentences first: the journal, which ``_write`` adds to, says that all is done.
                 if self.split and pair.output is not None:
                     write_sentences(pair.output, source, target)
@@ -571,12 +639,21 @@ class Aligner:
             name = f"document pair {number + 1} ({pair.source}, {pair.target})"
             self.count(links, gold, source, target, name)
             part.stop()
+            times = functools.partial(_times_of, spans)
             for link in links:
                 if link.source and link.target:
                     texts = join_sentences(source, link.source), join_sentences(target, link.target)
-                    yield TextPair(
-                        texts[0], texts[1], languages[0], languages[1], score=1 - link.cost
-                    )
+                    found = TextPair(*texts, *languages, score=1 - link.cost)
+                    yield _with_fields(found, pair.label, times(link), is_one=len(documents) == 1)
+
+    def _spans(self, pair: DocumentPair) -> tuple[CueSpans, CueSpans] | None:
+        """Return the times of the sentences of two subtitle files; None for other documents.
+
+        Sentences that are split anew have no times.
+        """
+        if self.split or not (is_subtitle_name(pair.source) and is_subtitle_name(pair.target)):
+            return None
+        return read_spans(pair.source), read_spans(pair.target)
 
     def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
         """Read the sentences of the source (0) or the target (1)."""
@@ -586,7 +663,7 @@ class Aligner:
         if self.split:
             split_as = language
         return read_document_sentences(
-            pair[side] or "",
+            (pair.source, pair.target)[side],
             split_as=split_as,
             column=self.columns[side],
             language=language or None,
@@ -602,7 +679,8 @@ class Aligner:
         """Write the links of two documents, and record that they are there."""
         if pair.output is None:
             self.report.links += links
-            stdout.writelines(map(link_line, links))
+            self.report.labels += [pair.label] * len(links)
+            stdout.writelines(link_line(link, pair.label) for link in links)
             stdout.flush()
             return
         with atomic_write(pair.output) as file:
@@ -622,7 +700,7 @@ class Aligner:
 
         Args:
             links: of the documents.
-            gold: those that are right, where they are known.
+            gold: those that are right, if they are known.
             source: sentences.
             target: sentences.
             name: of the documents in a warning.
@@ -650,9 +728,50 @@ class Aligner:
         middle = float(np.median(scores)) if scores else 0.0
         if middle < UNRELATED:
             self.report.unlike.append(
-                f"{name}: the links have a median score of {middle:.2f}, as those of unrelated"
-                " texts have; check that both are the same document"
+                f"{name}: the median score of the links is {middle:.2f}, a value typical of"
+                " unrelated texts; check that the documents are translations of each other"
             )
+
+
+def read_spans(path: PathLike) -> CueSpans:
+    """Return the start and the end, in seconds, of each sentence of subtitles.
+
+    Speakers of one cue share its time by the lengths of their texts. Cues that can't be read are
+    left out, as they are where the sentences are read.
+    """
+    spans: list[tuple[float, float]] = []
+    for cue in read_cues(path, bad=BadLines("skip")):
+        lengths = [len(speech) for speech in cue.speeches]
+        borders = np.cumsum([0, *lengths]) / max(sum(lengths), 1)
+        times = (cue.start + borders * (cue.end - cue.start)) / 1000
+        spans += zip(times[:-1].tolist(), times[1:].tolist(), strict=True)
+    return np.array(spans, np.float64).reshape(-1, 2)
+
+
+def _with_fields(pair: TextPair, label: str, times: Mapping[str, str], *, is_one: bool) -> TextPair:
+    """Return a pair with the label of its documents and its times, if there are any.
+
+    Args:
+        pair: of a link.
+        label: of the documents; empty for two documents.
+        times: of the link; empty unless both documents are subtitles.
+        is_one: all pairs are of these documents and have the same fields.
+    """
+    fields = {"file": label, **times} if label else times
+    if not fields:
+        return pair
+    return (PairOfTable if is_one else PairWithFields).of(pair, fields)
+
+
+def _times_of(spans: tuple[CueSpans, CueSpans] | None, link: Link) -> dict[str, str]:
+    """Return the times of the sentences of a link as subtitles have them."""
+    times: dict[str, str] = {}
+    if spans is None:
+        return times
+    for begin, side, numbers in zip(("", "target_"), spans, link[:2], strict=True):
+        times[f"{begin}start"] = cue_time(round(1000 * side[numbers[0], 0]))
+        times[f"{begin}end"] = cue_time(round(1000 * side[numbers[-1], 1]))
+    return times
 
 
 def _size(path: str) -> int:
@@ -673,6 +792,7 @@ class SentenceBlocks:
         encode: returns the vectors of texts.
         borders: whether each sentence can't be joined with the one before; default: all can.
         headings: whether each sentence is a heading; default: none is.
+        spans: times of the sentences; default: they have none.
 
     Attributes:
         vectors: the blocks, of all sizes that were requested.
@@ -687,8 +807,10 @@ class SentenceBlocks:
         encode: Callable[[Sequence[str]], Float32[ndarray, "n d"]],
         borders: Bool[ndarray, " n"] | None = None,
         headings: Bool[ndarray, " n"] | None = None,
+        spans: CueSpans | None = None,
     ) -> None:
         self.sentences = sentences
+        self.spans = spans
         self.encode = encode
         self.has_headings = headings is not None and bool(headings.any())
         self.headings = np.zeros(len(sentences), bool) if headings is None else headings
@@ -744,9 +866,11 @@ def align_sentences(
 ) -> Alignment:
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
-    Single sentences are aligned first. Where a link one to one is in doubt, the blocks of two
+    Single sentences are aligned first. If a link one to one is in doubt, the blocks of two
     sentences are embedded and all is aligned again, then those of three, and so on. If headings are
-    known of both documents and both have some, they are linked with headings only.
+    known of both documents and both have some, they are linked with headings only. If times are
+    known of both, the links of single sentences by meaning determine how they differ, and all links
+    are found by both.
 
     Args:
         source: one document.
@@ -761,6 +885,8 @@ def align_sentences(
     if source.has_headings and target.has_headings:
         kinds = (source.headings, target.headings)
     total = 0
+    times: TimeMap | None = None
+    spans: tuple[CueSpans, CueSpans] | None = None
     # A link has at least one sentence on either side: no block is longer than the sum less one.
     for size in range(1, config.max_sentences):
         texts = [side.texts(size, flags) for side, flags in zip(sides, needed, strict=True)]
@@ -772,10 +898,19 @@ def align_sentences(
         known = (source.known, target.known)
         # Links of at most ``size`` sentences on a side, which is as far as blocks are known.
         reached = replace(config, max_sentences=size + 1)
-        found = align_blocks(source.vectors, target.vectors, reached, known=known, kinds=kinds)
+        search = functools.partial(
+            align_blocks, source.vectors, target.vectors, reached, known=known, kinds=kinds
+        )
+        found = search(spans=spans)
+        if size == 1 and source.spans is not None and target.spans is not None:
+            linked = [link[:2] for link in found.links]
+            times = fit_times(linked, source.spans, target.spans, seed=config.seed)
+            if times is not None:
+                spans = (times.spans, target.spans)
+                found = search(spans=spans)
         levels = sides_of(source.vectors, target.vectors, known)
         needed = doubtful_blocks(found.links, *levels, size + 1, config.clear)
-    return found
+    return found._replace(times=times)
 
 
 def join_sentences(sentences: Sequence[str], numbers: Iterable[int]) -> str:
@@ -844,12 +979,12 @@ def check_alignment(
             not be written.
         DataError: a language is unknown.
     """
-    codes = [pair_languages(pair.source, pair.target, languages) for pair in documents]
+    codes = [document_languages(pair, languages) for pair in documents]
     check_bitext_languages(texts, codes)
     if split and texts is None and any(pair.output is None for pair in documents):
         raise ConfigError(
-            "--split: links number the sentences that are made, so these must be written too; give"
-            " --output or --texts"
+            "--split requires --output or --texts, because the links refer to the numbers of the"
+            " new sentences"
         )
     read = [path for pair in documents for path in (pair.source, pair.target, pair.gold)]
     links = [pair.output for pair in documents]
@@ -891,7 +1026,7 @@ def align_documents(
         found = aligner.pairs(
             documents,
             stdout=stdout,
-            lenient=journal is not None,
+            lenient=len(documents) > 1 or journal is not None,
             journal=journal,
             progress=progress,
         )
@@ -903,7 +1038,7 @@ def align_documents(
             write_pairs(
                 found,
                 texts,
-                languages=pair_languages(first.source, first.target, aligner.languages),
+                languages=document_languages(first, aligner.languages),
             )
         # If documents failed, the journal is kept for a run of only these.
         if journal is not None and not aligner.report.failed:
@@ -911,10 +1046,34 @@ def align_documents(
     return aligner.report
 
 
+def join_links(documents: Sequence[DocumentPair], output: PathLike, *, keep: bool) -> None:
+    """Write the links of all documents to one file, each line with the label of its documents.
+
+    Args:
+        documents: with a file of links each; a document that failed has none.
+        output: the file of all links.
+        keep: keep the files of each pair; otherwise they and their empty folders are removed.
+    """
+    made = [Path(pair.output) for pair in documents if pair.output is not None]
+    with atomic_write(output) as file:
+        for pair, path in zip(documents, made, strict=True):
+            # A document that failed is named in the report.
+            if path.is_file():
+                file.writelines(link_line(link, pair.label) for link in read_links(path))
+    if keep:
+        return
+    for path in made:
+        for name in (path, *sentence_files(path)):
+            Path(name).unlink(missing_ok=True)
+        # A folder that holds anything else stays.
+        with contextlib.suppress(OSError):
+            os.removedirs(path.parent)
+
+
 class AlignJournal:
     """Finished documents of a list, one line each after that of the settings.
 
-    A journal of other settings is begun anew.
+    A journal of other settings is started anew.
 
     Args:
         path: of the journal, which goes when all documents are done.
@@ -949,4 +1108,4 @@ class AlignJournal:
         """Return the names of the three files of finished documents, and a digest of all."""
         files = (pair.source, pair.target, pair.output or "")
         digest = hashlib.sha256("".join(map(sha256_file, files)).encode()).hexdigest()
-        return (*files, digest)
+        return (*files, *(pair.languages or ()), digest)

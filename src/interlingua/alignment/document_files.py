@@ -38,7 +38,7 @@ Paths = PathLike | Sequence[PathLike]
 """A folder, a file, a pattern, several of them with commas, or a list of them."""
 _SEPARATORS = re.compile(r"[._\-]")
 _SAMPLED_UNITS = 50
-"""Units at the beginning, in the middle and at the end by which a language is identified."""
+"""Units at the start, in the middle and at the end by which a language is identified."""
 
 
 class DocumentFile(NamedTuple):
@@ -96,7 +96,7 @@ def list_sides(source: Paths, target: Paths | None) -> tuple[list[DocumentFile],
         left_out += left
         if not found:
             raise DataError(
-                f"no document found{_first_reason(left)}; name a folder or files of documents",
+                f"no document found{_first_reason(left)}; pass a folder or files of documents",
                 path=", ".join(map(os.fspath, roots))[:200],
             )
         for path in found:
@@ -110,8 +110,8 @@ def list_sides(source: Paths, target: Paths | None) -> tuple[list[DocumentFile],
         before = seen.setdefault(os.path.realpath(file.path), file.side)
         if before != file.side:
             raise ConfigError(
-                f"{file.path} is in both SOURCE and TARGET; name each side's own files, or one"
-                " folder with both languages"
+                f"{file.path} is in both SOURCE and TARGET; pass different files for each side,"
+                " or one folder with both languages"
             )
     return files, left_out
 
@@ -129,13 +129,13 @@ def path_list(paths: Paths) -> list[Path]:
         return [Path(name)]
     if "," in name:
         return [path for part in name.split(",") for path in path_list(part.strip())]
-    raise DataError("no such file or folder; check the path", path=name)
+    raise DataError("file or folder not found; check the path", path=name)
 
 
 def _first_reason(left: Sequence[LeftOut]) -> str:
     if not left:
         return ""
-    return f" ({len(left)} left out, the first, {left[0].path}, because: {left[0].reason})"
+    return f" ({len(left)} left out; the first is {left[0].path}, because: {left[0].reason})"
 
 
 def _name_below(path: Path, roots: Sequence[Path]) -> str:
@@ -233,7 +233,7 @@ def as_stored(
         languages: of source and target from the options, or None.
     """
     if not document.units:
-        raise DataError("no text was found in it", path=file.path)
+        raise DataError("the document contains no text", path=file.path)
     language = document_language(file, document, languages)
     return StoredDocument(
         os.fspath(file.path), file.name, language, document.title, document.units, file.side
@@ -245,7 +245,7 @@ def document_language(
 ) -> str:
     """Return the language of a document: declared, in its name, or identified; else empty.
 
-    If both languages are given, only these are looked for in a name.
+    If both languages are specified, only these are searched in a name.
     """
     if document.language:
         return document.language
@@ -261,7 +261,7 @@ def document_language(
 
 
 def _sample(units: Sequence[Unit]) -> list[str]:
-    """Return texts from the beginning, the middle and the end of a document."""
+    """Return texts from the start, the middle and the end of a document."""
     texts = [unit.text for unit in units if unit.kind != "code"] or [unit.text for unit in units]
     if len(texts) <= 3 * _SAMPLED_UNITS:
         return texts
@@ -320,21 +320,21 @@ def assign_sides(
 
     Raises:
         DataError: a side has no document, a language can't be found, both sides have the same one,
-            or one folder holds more or fewer than two languages and they are not given.
+            or one folder holds more or fewer than two languages and none are specified.
     """
     facts = [(one.path, one.language, one.side) for one in documents]
     sides_read = {side for _, _, side in facts}
     for side, name in enumerate(("source", "target")):
         if not sides_read & {side, -1}:
-            raise DataError(f"no {name} document could be read{_first_reason(left_out)}")
+            raise DataError(f"no {name} document can be read{_first_reason(left_out)}")
     if any(side < 0 for _, _, side in facts):
         codes = _codes_of_folder(Counter(language for _, language, _ in facts), given)
     else:
         codes = (_code_of_side(facts, 0, given[0]), _code_of_side(facts, 1, given[1]))
     if codes[0] == codes[1]:
         raise DataError(
-            f"both sides are {_name_of(codes[0])} ({codes[0]}); name the languages with"
-            " --source-language and --target-language, or check the folders"
+            f"both sides are in {_name_of(codes[0])} ({codes[0]}); pass --source-language and"
+            " --target-language, or check the folders"
         )
     sides = []
     misplaced = []
@@ -344,7 +344,7 @@ def assign_sides(
         if place < 0:
             found = f"its language is {_name_of(language)}" if language else "language not found"
             wanted = " or ".join(codes) if side < 0 else codes[side]
-            misplaced.append(LeftOut(path, f"{found}, not {wanted}"))
+            misplaced.append(LeftOut(path, f"{found}, expected {wanted}"))
     return SideLanguages(codes, sides, misplaced)
 
 
@@ -373,7 +373,7 @@ def _code_of_side(facts: Sequence[tuple[str, str, int]], side: int, given: str |
     counts = Counter(language for _, language, own in facts if own == side and language)
     if not counts:
         raise DataError(
-            f"the language of the {name} documents can't be found; name it with --{name}-language"
+            f"the language of the {name} documents cannot be identified; pass --{name}-language"
         )
     return counts.most_common(1)[0][0]
 
@@ -395,8 +395,8 @@ def _codes_of_folder(counts: Counter[str], given: tuple[str | None, str | None])
         return found[0], found[1]
     listed = ", ".join(f"{code} ({counts[code]})" for code in found[:8]) or "none"
     raise DataError(
-        f"one folder must hold documents of two languages, found {listed}; name them with"
-        " --source-language and --target-language, or name two folders"
+        f"a single folder must contain documents in two languages, found {listed}; pass"
+        " --source-language and --target-language, or two folders"
     )
 
 

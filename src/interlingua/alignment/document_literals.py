@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 import zlib
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
-from scipy.sparse import csr_matrix
 
 from interlingua.alignment.document_store import DocumentSide
 
@@ -29,25 +29,48 @@ _WORD = re.compile(r"\d+|[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Digits, or letters of scripts that are written with spaces."""
 _BUCKETS = 1 << 22
 """Numbers of words. Words are numbered by a hash, so that memory holds no vocabulary."""
-_CHUNK = 65_536
+_CHUNK = 4_096
 """Candidates worked on at once."""
 
 
-def _words_of_documents(side: DocumentSide) -> csr_matrix:
-    """Return the distinct words of each document, as ones in a matrix of documents and words."""
-    starts = [0]
-    columns = [np.zeros(0, np.int32)]
+class _DocumentWords(NamedTuple):
+    """The distinct words of documents, one document after the other, each in ascending order."""
+
+    numbers: Int64[ndarray, " t"]
+    starts: Int64[ndarray, " n+1"]
+
+    def lengths(self) -> Int64[ndarray, " n"]:
+        """Return the number of words of each document."""
+        return np.diff(self.starts)
+
+    def totals(self, weights: Float64[ndarray, " v"]) -> Float64[ndarray, " n"]:
+        """Return the sum of the weights of each document's words."""
+        sums = np.append(0.0, np.cumsum(weights[self.numbers]))
+        return np.diff(sums[self.starts])
+
+    def keys(self, documents: Int64[ndarray, " c"]) -> Int64[ndarray, " k"]:
+        """Return the words of some documents, each with the place of its document in the list."""
+        lengths = self.lengths()[documents]
+        places = np.repeat(np.arange(len(documents)), lengths)
+        # From the first word of each document on, as many as it has.
+        firsts = np.cumsum(lengths) - lengths
+        within = np.arange(len(places)) - np.repeat(firsts, lengths)
+        words = self.numbers[self.starts[documents][places] + within]
+        return np.asarray(places * _BUCKETS + words)
+
+
+def _words_of_documents(side: DocumentSide) -> _DocumentWords:
+    lengths = [0]
+    parts = [np.zeros(0, np.int64)]
     for document in range(len(side.entries)):
         words = set()
         for sentence in side.sentences(document):
             words.update(_WORD.findall(sentence.casefold()))
         # Not hash(): it differs from run to run.
         numbers = (zlib.crc32(word.encode("utf-8", "replace")) % _BUCKETS for word in words)
-        columns.append(np.unique(np.fromiter(numbers, np.int32, len(words))))
-        starts.append(starts[-1] + len(columns[-1]))
-    joined = np.concatenate(columns)
-    ones = np.ones(len(joined), np.float32)
-    return csr_matrix((ones, joined, starts), (len(side.entries), _BUCKETS))
+        parts.append(np.unique(np.fromiter(numbers, np.int64, len(words))))
+        lengths.append(len(parts[-1]))
+    return _DocumentWords(np.concatenate(parts), np.cumsum(lengths))
 
 
 def literal_overlaps(
@@ -63,18 +86,17 @@ def literal_overlaps(
     words = [_words_of_documents(side) for side in sides]
     weights = np.full(_BUCKETS, np.inf)
     for own in words:
-        counts = np.bincount(own.indices, minlength=_BUCKETS)
-        rarity = np.log(own.shape[0] / np.maximum(counts, 1))
+        counts = np.bincount(own.numbers, minlength=_BUCKETS)
+        rarity = np.log(len(own.lengths()) / np.maximum(counts, 1))
         weights = np.minimum(weights, np.where(counts > 0, rarity, 0.0))
-    totals = [own @ weights for own in words]
-    # The weights are multiplied into one side only, so that a product of two rows has them once.
-    weighted = words[0].copy()
-    weighted.data = weights[weighted.indices]
     found = np.zeros(len(x))
     for start in range(0, len(x), _CHUNK):
         rows = slice(start, start + _CHUNK)
-        shared = weighted[x[rows]].multiply(words[1][y[rows]]).sum(axis=1)
-        found[rows] = np.asarray(shared).ravel()
+        keys = (words[0].keys(x[rows]), words[1].keys(y[rows]))
+        shared = np.intersect1d(*keys, assume_unique=True)
+        sums = np.bincount(shared // _BUCKETS, weights[shared % _BUCKETS], len(x[rows]))
+        found[rows] = sums
     # Documents without any such word have no overlap.
+    totals = [own.totals(weights) for own in words]
     lengths = np.sqrt(totals[0][x] * totals[1][y])
     return np.asarray(found / np.where(lengths > 0, lengths, 1.0))

@@ -32,6 +32,7 @@ and its candidates; sentence vectors are mapped.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -146,13 +147,22 @@ def pair_by_names(source: DocumentSide, target: DocumentSide) -> list[PairKey]:
 def _name_keys(side: DocumentSide) -> list[str]:
     """Return the paths of documents without endings, languages and marks."""
     pattern = language_pattern(side.language)
-    keys = []
+    return [name_without_language(entry.name, pattern) for entry in side.entries]
+
+
+def name_without_language(name: str, pattern: re.Pattern[str], *, ending: bool = False) -> str:
+    """Return the path of a document without its ending, its language and its marks.
+
+    Args:
+        name: path below the folder of its side.
+        pattern: see ``mining.documents.language_pattern``.
+        ending: keep the ending.
+    """
+    folder, slash, file = name.rpartition("/")
+    if not ending:
+        file = stem_and_suffix(name)[0]
     # The pattern knows codes between hyphens, dots and slashes: en_US is en-US to it.
-    for entry in side.entries:
-        folder, slash, _ = entry.name.rpartition("/")
-        name = f"{folder}{slash}{stem_and_suffix(entry.name)[0]}".replace("_", "-")
-        keys.append(without_language(name, pattern))
-    return keys
+    return without_language(f"{folder}{slash}{file}".replace("_", "-"), pattern)
 
 
 class SentenceFacts(NamedTuple):
@@ -540,7 +550,7 @@ def choose_threshold(
     least = LEAST_MARGIN / max(len(own), 1) ** (1 / 3)
     null, loss = null_margins(found, accepted, sizes)
     if not len(null):
-        return least
+        return float(least)
     low = float(np.quantile(null, _MOST_NULL))
     wrong = min(float((own <= low).sum()) / _MOST_NULL, len(own))
     alone = [max(size - len(own) + wrong, 1.0) for size in sizes]
@@ -565,10 +575,10 @@ def choose_threshold(
     gain = np.where(above <= WRONG_SHARE * counts, counts - 3 * above, 0)
     best = int(gain.argmax())
     if gain[best] > 0:
-        return max(float(own[best]), least)
+        return float(max(own[best], least))
     # Above all wrong pairs.
     highest = max(float(null.max()), float(margins_made.max(initial=-np.inf)), float(own[0]))
-    return max(highest + least, least)
+    return float(max(highest + least, least))
 
 
 def _made_wrong(

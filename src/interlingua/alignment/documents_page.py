@@ -55,7 +55,7 @@ def _doubtful_table(report: MemoryReport) -> Table:
         [source, target, f"{score:.3f}", "yes" if (source, target) in paired else "no"]
         for source, target, score in report.doubtful
     ]
-    title = "pairs by name, or given ones, with texts that score as those of wrong pairs do"
+    title = "pairs by name or from a list with texts that score like wrong pairs"
     return Table(title, ["source", "target", "score", "paired"], rows, words=(0, 1, 3))
 
 

@@ -50,7 +50,9 @@ def read_ladder(path: PathLike, lengths: tuple[int, int] | None = None) -> list[
             _check_rung(rung, rungs, lengths, path, number)
             rungs.append(rung)
     if len(rungs) < 2:
-        raise DataError("a ladder has at least two rungs, got 1", path=path)
+        raise DataError(
+            "a ladder has at least two rungs, found 1; check that the file is complete", path=path
+        )
     links: list[Link] = []
     for (source, target), (next_source, next_target) in pairwise(rungs):
         sources = range(source, next_source)
@@ -68,7 +70,8 @@ def _parsed(line: str, path: PathLike, number: int) -> tuple[int, int]:
     match = _RUNG.fullmatch(line.rstrip("\r\n"))
     if match is None:
         raise DataError(
-            f"expected a rung of a ladder, 12 TAB 13 TAB 0.5, got {line.strip()[:60]!r}",
+            "expected a rung of a ladder, such as 12 TAB 13 TAB 0.5, found"
+            f" {line.strip()[:60]!r}; correct the line",
             path=path,
             line=number,
         )
@@ -87,8 +90,8 @@ def _check_rung(
     if not earlier:
         if rung != (0, 0):
             raise DataError(
-                f"the first rung of a ladder is 0 0, got {source} {target}; sentences are counted"
-                " from 0",
+                f"the first rung of a ladder must be 0 0, found {source} {target}; count"
+                " sentences from 0",
                 path=path,
                 line=number,
             )
@@ -97,8 +100,8 @@ def _check_rung(
     before = earlier[-1]
     if source < before[0] or target < before[1] or rung == before:
         raise DataError(
-            f"the rung {source} {target} does not go up from {before[0]} {before[1]}; expected"
-            " the rungs in their order, each once",
+            f"the rung {source} {target} does not follow {before[0]} {before[1]} in ascending"
+            " order; sort the rungs, each once",
             path=path,
             line=number,
         )
@@ -106,8 +109,8 @@ def _check_rung(
     for place, length in zip(rung, lengths or (), strict=False):
         if place > length:
             raise DataError(
-                f"the rung {source} {target} is beyond a document of {length} sentences; is it of"
-                " these files?",
+                f"the rung {source} {target} is beyond the end of a document of length {length};"
+                " check that the ladder belongs to these files",
                 path=path,
                 line=number,
             )

@@ -41,6 +41,13 @@ from jaxtyping import Bool, Float32, Float64, Int16, Int64
 from numpy import ndarray
 from numpy.lib.stride_tricks import sliding_window_view
 
+from interlingua.alignment.cue_times import (
+    CueSpans,
+    TimeMap,
+    alone_shares,
+    span_distances,
+    time_distances,
+)
 from interlingua.config import AtLeast, Between, CheckedSettings
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
@@ -48,7 +55,7 @@ from interlingua.mining import defaults
 DIAGONALS_AT_ONCE = 64
 """Diagonals with costs that are computed by one matrix product."""
 GRAIN = 1e-3
-"""1 - cos below this is taken for this: where texts are copied, one to one is then cheaper than two
+"""1 - cos below this is taken for this: if texts are copied, one to one is then cheaper than two
 to two."""
 BlockVectors = Float32[ndarray, "k n d"]
 """``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
@@ -63,7 +70,7 @@ LinkShape = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AlignConfig(CheckedSettings):
-    """How two documents are searched.
+    """Settings of the search for links between two documents.
 
     The server makes one without a verb. ``AlignOptions`` has options for the first three fields;
     types and defaults of both are in ``mining/defaults.py``.
@@ -86,6 +93,8 @@ class AlignConfig(CheckedSettings):
     """A link is clear if it costs at most this share of the cost of a neighboring sentence."""
     border: Annotated[float, Between(0, 100)] = 1.0
     """Weight of a block's extra cost for its first or last sentence; 0 = the paper."""
+    times: Annotated[float, Between(0, 1)] = 0.5
+    """Weight of times beside meaning, if both documents are subtitles."""
 
     @property
     def shapes(self) -> tuple[LinkShape, ...]:
@@ -122,11 +131,13 @@ class Alignment(NamedTuple):
         links: every sentence is in one.
         total: cost of the chain, with the weights of sizes and of unaligned sentences.
         nodes: pairs of places in both documents that were visited, at all resolutions.
+        times: of the source in the target, if both have times that were used.
     """
 
     links: tuple[Link, ...]
     total: float
     nodes: int
+    times: TimeMap | None = None
 
 
 class DocumentLevel(NamedTuple):
@@ -137,12 +148,18 @@ class DocumentLevel(NamedTuple):
         chance: mean of 1 - cos to the other document's blocks.
         known: which blocks are embedded; links of others are not considered.
         kinds: of each sentence, if links join only sentences of one kind.
+        spans: times of each sentence, in the target's time.
+        times: weight of the times.
+        skips: factor of the cost of leaving each sentence unaligned; default: 1.
     """
 
     blocks: BlockVectors
     chance: Float32[ndarray, "k n"]
     known: KnownBlocks
     kinds: SentenceKinds | None = None
+    spans: CueSpans | None = None
+    times: float = 0.0
+    skips: Float64[ndarray, " n"] | None = None
 
 
 class SearchBand(NamedTuple):
@@ -164,6 +181,7 @@ def align_blocks(
     *,
     known: tuple[KnownBlocks, KnownBlocks] | None = None,
     kinds: tuple[SentenceKinds, SentenceKinds] | None = None,
+    spans: tuple[CueSpans, CueSpans] | None = None,
 ) -> Alignment:
     """Find the cheapest chain of links between two documents, as far as the bands reach.
 
@@ -174,6 +192,8 @@ def align_blocks(
         known: which blocks of either side are embedded; default: all.
         kinds: of the sentences of either side; links that mix kinds are forbidden. A known block
             has one kind. Default: there is one kind.
+        spans: times of the sentences of either side, in the target's time. Default: only meaning
+            counts.
 
     Raises:
         ConfigError: blocks are missing for the links that are requested.
@@ -181,8 +201,9 @@ def align_blocks(
     config = config or AlignConfig()
     if min(len(source), len(target)) < config.max_sentences - 1:
         raise ConfigError(
-            f"links of {config.max_sentences} sentences need blocks of {config.max_sentences - 1},"
-            f" got {min(len(source), len(target))}"
+            f"links of {config.max_sentences} sentences require blocks of up to"
+            f" {config.max_sentences - 1} sentences, found blocks of up to"
+            f" {min(len(source), len(target))}; embed longer blocks or reduce max_sentences"
         )
     # Halve both documents until the coarsest level is small enough to be searched in full.
     levels = [(source, target)]
@@ -200,6 +221,8 @@ def align_blocks(
             sides = sides_of(x, y, known)
             if kinds is not None:
                 sides = sides[0]._replace(kinds=kinds[0]), sides[1]._replace(kinds=kinds[1])
+            if spans is not None:
+                sides = _with_spans(sides, spans, config.times)
             shapes = _known_shapes(config.shapes, sides[0].known, sides[1].known)
         n = x.shape[1]
         m = y.shape[1]
@@ -217,6 +240,21 @@ def align_blocks(
         # Two sentences of the next level are one of this.
         path = [(2 * i, 2 * j) for i, j in path_of(found.links)]
     return found._replace(nodes=visited)
+
+
+def _with_spans(
+    sides: tuple[DocumentLevel, DocumentLevel], spans: tuple[CueSpans, CueSpans], weight: float
+) -> tuple[DocumentLevel, DocumentLevel]:
+    """Return both sides with the times of their sentences.
+
+    A sentence in the time of no sentence of the other side costs less to leave unaligned.
+    """
+    alone = alone_shares(spans[0], spans[1]), alone_shares(spans[1], spans[0])
+    found = [
+        side._replace(spans=own, times=weight, skips=1 - weight * share)
+        for side, own, share in zip(sides, spans, alone, strict=True)
+    ]
+    return found[0], found[1]
 
 
 def _known_shapes(
@@ -325,14 +363,28 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
         y = draw.integers(m, size=config.sample)
     products = np.einsum("sd,sd->s", source.blocks[0, x], target.blocks[0, y])
     found = costs(products, source.chance[0, x], target.chance[0, y], least=GRAIN)
+    if source.spans is not None and target.spans is not None:
+        distances = span_distances(source.spans[x], target.spans[y])
+        found = _with_distances(found, distances, source.times)
     # min(n, m) of n m pairs are this share of them; the quantile is taken of the rest.
     translations = 1 / max(n, m)
     return float(np.quantile(found, translations + (1 - translations) * config.skip_quantile))
 
 
+def _with_distances(
+    cost: Float32[ndarray, "*s"], distances: Float64[ndarray, "*s"], weight: float
+) -> Float32[ndarray, "*s"]:
+    """Mix costs of meaning with distances in time, where these are known.
+
+    Both are about 1 for two random sentences.
+    """
+    mixed = (1 - weight) * cost + weight * distances
+    return np.where(np.isnan(distances), cost, mixed).astype(np.float32)
+
+
 def full_band(n: int, m: int) -> SearchBand:
     """Return all positions of two documents."""
-    # On diagonal a, x = a - y is at most n, so that y begins with a - n.
+    # On diagonal a, x = a - y is at most n, so that y starts with a - n.
     return SearchBand(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
 
 
@@ -340,7 +392,7 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Sear
     """Return positions near a path: straight lines between its points, ``reach`` to either side.
 
     Args:
-        path: points in order, the beginning among them; those beyond the end are moved there.
+        path: points in order, the start among them; those beyond the end are moved there.
         n: sentences of the source.
         m: of the target.
         reach: positions.
@@ -439,14 +491,16 @@ def _prices(
     is_inside = (x >= 0) & (x <= n) & (y >= 0) & (y <= m)
     # The last two shapes have an unaligned sentence.
     prices = np.full((len(diagonals), len(shapes) + 2, band.width), np.inf)
-    prices[:, -2][is_inside & (x > 0)] = skip
-    prices[:, -1][is_inside & (y > 0)] = skip
+    for row, side, place in ((-2, source, x), (-1, target, y)):
+        is_left = is_inside & (place > 0)
+        factors = 1.0 if side.skips is None else side.skips[place[is_left] - 1]
+        prices[:, row][is_left] = skip * factors
     is_linked = is_inside & (x > 0) & (y > 0)
     if not is_linked.any():
         return prices
     # The rectangle of sentences around these places: one product of matrices holds the cosines of
     # all of them. It starts one sentence earlier, for the costs of blocks without their last
-    # sentence. Place x lies behind sentence x - 1.
+    # sentence. Place x is after sentence x - 1.
     lowest = (max(x[is_linked].min() - 1, 1), max(y[is_linked].min() - 1, 1))
     left = slice(lowest[0] - 1, x[is_linked].max())
     right = slice(lowest[1] - 1, y[is_linked].max())
@@ -469,7 +523,8 @@ def link_costs(
 
     This is p q (c + border max(0, c - c')). c' is the least cost of the link without the first or
     the last sentence of a block: a sentence that has no translation there makes its block cost more
-    than the block costs without it.
+    than the block costs without it. With times, c is a weighted mean of that of the meaning and the
+    distance of the times.
 
     Args:
         source: one document.
@@ -485,6 +540,9 @@ def link_costs(
         products = source.blocks[p - 1, left] @ target.blocks[q - 1, right].T
         chances = source.chance[p - 1, left, None], target.chance[q - 1, right]
         cost = costs(products, *chances, least=GRAIN)
+        if source.spans is not None and target.spans is not None:
+            distances = time_distances(source.spans, target.spans, (p, q), places)
+            cost = _with_distances(cost, distances, source.times)
         cost[~source.known[p - 1, left]] = np.inf
         cost[:, ~target.known[q - 1, right]] = np.inf
         if source.kinds is not None and target.kinds is not None:

@@ -181,12 +181,13 @@ def _candidate_line(path: str, candidate: str, score: float) -> str:
 def _doubt_line(source: str, target: str, score: float, is_paired: bool) -> str:
     if is_paired:
         return (
-            f"warning: {source} and {target} are paired, but their texts score {score:.3f}, as"
-            " those of wrong pairs do; check them"
+            f"warning: {source} and {target} are paired, but the score of their texts is"
+            f" {score:.3f}, a value typical of wrong pairs; check them"
         )
     return (
-        f"warning: {source} and {target} have one name, but their texts score {score:.3f}, as"
-        " those of wrong pairs do; not paired (--match names pairs them)"
+        f"warning: {source} and {target} have the same name, but the score of their texts is"
+        f" {score:.3f}, a value typical of wrong pairs; they are not paired (pass --match names to"
+        " pair them)"
     )
 
 
@@ -194,7 +195,7 @@ def _shortened(lines: list[str], what: str) -> list[str]:
     """Return the first lines, and how many more there are."""
     if len(lines) <= _SHOWN:
         return lines
-    return [*lines[:_SHOWN], f"... {len(lines) - _SHOWN:,} more {what}; --report lists all"]
+    return [*lines[:_SHOWN], f"... {len(lines) - _SHOWN:,} more {what}; pass --report to list all"]
 
 
 class TranslationMemory:
@@ -262,8 +263,8 @@ class TranslationMemory:
         called = ("source", "target")[side]
         if side not in places:
             raise DataError(
-                f"no {called} document is in {resolve_language(code).name} ({code}); name the"
-                f" languages with --source-language and --target-language"
+                f"no {called} document is in {resolve_language(code).name} ({code}); pass"
+                " --source-language and --target-language"
             )
         key = [self.work.digest("units"), code]
         if not self.work.is_done(name, key):
@@ -499,7 +500,9 @@ def read_pairs_file(
         if not any(cells) or cells[0].startswith("#"):
             continue
         if len(cells) < 2:
-            raise DataError("expected source TAB target, got one column", path=path, line=line)
+            raise DataError(
+                "expected source TAB target, found 1 column; correct the line", path=path, line=line
+            )
         numbers = []
         # Further columns, such as a score, are ignored.
         for side, cell in enumerate(cells[:2]):
@@ -509,17 +512,19 @@ def read_pairs_file(
                 called = ("source", "target")[side]
                 raise DataError(
                     f"{name} is not one of the {len(sides[side].entries):,} {called} documents;"
-                    " name it by its path, or by its path below the folder",
+                    " use its path, or its path relative to the folder",
                     path=path,
                     line=line,
                 )
             if number in seen[side]:
-                raise DataError(f"{name} is in two pairs; leave one out", path=path, line=line)
+                raise DataError(f"{name} is in two pairs; remove one of them", path=path, line=line)
             seen[side].add(number)
             numbers.append(number)
         found.append((numbers[0], numbers[1]))
     if not found:
-        raise DataError("holds no pair; expected source TAB target in every line", path=path)
+        raise DataError(
+            "the file contains no pair; expected source TAB target in every line", path=path
+        )
     return found
 
 

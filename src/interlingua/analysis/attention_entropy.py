@@ -61,9 +61,9 @@ class AttentionEntropy(CheckedSettings):
     def unfit(self, subject: Subject) -> str | None:
         """Return why this model is unfit for the analysis, see ``Analyser.unfit``."""
         if subject.encoder is not None and not subject.encoder.vocabulary.opening_tokens:
-            return "its vocabulary puts no token before a text"
+            return "its vocabulary adds no token before a text"
         if subject.encoder is not None and not len(subject.encoder.backbone.layers):
-            return "it has token vectors and no layers"
+            return "it has only token vectors and no layers"
         return needs_states(subject)
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
@@ -71,8 +71,8 @@ class AttentionEntropy(CheckedSettings):
         encoder = subject.states_of(self.name)
         if reason := self.unfit(subject):
             raise ConfigError(
-                f"{self.name} reads the attention of <s> or [CLS]: {reason}; leave it out with"
-                " --only"
+                f"{self.name} reads the attention of <s> or [CLS], but {reason}; leave this"
+                " analysis out with --only"
             )
         texts = read_parallel(data, self.languages, at_least=1)
         found = np.zeros((len(MEASURES), len(texts.languages), texts.sentences))
@@ -149,8 +149,8 @@ def _notes(subject: Subject) -> tuple[str, ...]:
     if pooling in (None, "cls"):
         return ()
     return (
-        f"the sentence vector is the {pooling} of the tokens, not the first one: what that looks"
-        " at decides little",
+        f"the sentence vector is the {pooling} of the tokens, not the first token, so the"
+        " attention of the first token has little influence",
     )
 
 

@@ -56,8 +56,8 @@ def changes(before: Analysis, after: Analysis) -> list[Change]:
         sides = getattr(before, what), getattr(after, what)
         if sides[0] != sides[1]:
             raise ConfigError(
-                f"{before.model} and {after.model} can't be compared: {what} is {sides[0]!r} here"
-                f" and {sides[1]!r} there; use the same {what} for both"
+                f"{before.model} and {after.model} cannot be compared, because {what} is"
+                f" {sides[0]!r} in one and {sides[1]!r} in the other; use the same {what} for both"
             )
     # One may lack a measure, such as a difference relative to a score that is 0.
     known = after.by_name

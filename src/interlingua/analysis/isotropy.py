@@ -37,7 +37,10 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
     """
     count, n, width = vectors.shape
     if n < 2:
-        raise DataError("one line in each language; isotropy compares different lines")
+        raise DataError(
+            "isotropy compares different lines, found one line in each language; provide at"
+            " least two"
+        )
     # One pass over the vectors, a language at a time: V'V, and sums by line and by language.
     gram = np.zeros((width, width))
     by_line = np.zeros((n, width))

@@ -49,7 +49,8 @@ def language_identification(
     count, n, _ = vectors.shape
     if n < 2:
         raise DataError(
-            "one line in each language; the language probe trains on some and is tested on others"
+            "the language probe needs lines for training and for testing, found one line in each"
+            " language; provide at least two"
         )
     right = np.zeros((count, n), dtype=bool)
     # Lines are in one half with all their translations, so no test sentence has one in training.

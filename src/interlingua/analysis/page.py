@@ -47,7 +47,7 @@ _MIXED = "P@1 among the lines of all languages, from the row's language to the c
 _MOST_LANGUAGES = 60
 """More do not fit into a heat map that can be read."""
 AROUND = 70
-"""Characters of a text kept on either side of what is marked in it."""
+"""Characters of a text kept on either side of a mark in it."""
 ModelAnalyses = Sequence[Analysis]
 """One analysis of each model."""
 
@@ -88,7 +88,7 @@ def write_analysis_page(
     The names of chosen analyses are appended.
 
     Args:
-        found: the analyses of one model, or of two; of two, only what both have is drawn side by
+        found: the analyses of one model, or of two; of two, only common parts are drawn side by
             side.
         folder: output folder.
         only: the chosen analyses, so that the file does not replace the page of all.
@@ -181,7 +181,7 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
     meaning = f"{first.definition[:1].upper()}{first.definition[1:]}."
     if first.better:
         meaning += f" {first.better.capitalize()} is better."
-    # A difference in percent has neither an end nor a beginning to draw a scale between.
+    # A difference in percent has neither an end nor a start to draw a scale between.
     dots: list[Dot] = []
     if first.unit != "percent":
         dots = _dots(measures, paper)
@@ -195,7 +195,7 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
     }
     if change is not None:
         row["difference"] = format_value(change.difference, change.before.unit, sign=True)
-        # Colored only where there is an interval to go by.
+        # Colored only if there is an interval to go by.
         row["proven"] = change.verdict if change.tested is not None else ""
         bounds = difference_interval(change)
         row["verdict"] = f"{bounds} {change.verdict}" if bounds or change.verdict else ""

@@ -1,7 +1,7 @@
 """The record of an analysis, a file next to the results.
 
 The file is ``results/{model}/{revision}/{analysis}.analysis.json``. The numbers of single sentences
-lie next to it in a ``.npz`` file, so that two models can be compared by the same sentences later.
+are next to it in a ``.npz`` file, so that two models can be compared by the same sentences later.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Measure:
         name: the same in every file.
         value: the number.
         unit: ``share`` (0 to 1, shown in percent), ``cosine``, ``nats``, ``percent``, or nothing.
-        definition: one sentence on what is measured.
+        definition: one sentence on the measure.
         better: the direction in which a model gets more language-agnostic, if there is one.
         ideal: the value of a space without any trace of the language, if that is a number.
         low: lower bound of the 95 % bootstrap interval over the sentences, if the measure is a
@@ -96,7 +96,7 @@ class Analysis:
         tables: name -> key -> number: of ordered pairs of languages (``deu_Latn-eng_Latn``), of
             heads (``3``).
         examples: shown on a page.
-        notes: what a reader of the numbers must know.
+        notes: facts that a reader of the numbers must know.
         seconds: wall time.
         provenance: as in result files.
     """
@@ -276,18 +276,18 @@ def read_analysis(path: PathLike) -> Analysis:
         return _from_json(parse_json(read_json_text(path)), path)
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path", path=path
+            f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
     # Another file may lack a key, have too many, or not be an object at all.
     except NOT_OF_THE_KIND as error:
         raise DataError(
-            f"not an analysis file ({type(error).__name__}: {error})", path=path
+            f"is not an analysis file ({type(error).__name__}: {error})", path=path
         ) from error
 
 
 def _from_json(content: dict[str, Any], path: Path | None) -> Analysis:
     """Return the analysis of a file; ``path`` is None for a line of a table, which has no items."""
-    # Keys are taken out one after another; what is left must be the fields of Analysis.
+    # Keys are taken out one after another; the others must be the fields of Analysis.
     if fault := fault_of(content, ANALYSIS_FORMAT):
         raise ValueError(fault)
     del content["format"]

@@ -53,7 +53,7 @@ def build_analyses(
     for name, values in options_of.items():
         if name not in labels:
             hint = train_key_hint(name, values) or did_you_mean(name, labels)
-            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{hint}")
+            raise ConfigError(f"--set {name}.…: the analysis {name!r} is not selected{hint}")
     built = []
     for name, label in zip(chosen, labels, strict=True):
         kind = resolve_name(ANALYSES, name)
@@ -82,7 +82,7 @@ def run_analyses(
     """Analyze an encoder on local line-aligned texts.
 
     Args:
-        encoder: what to analyze; hidden states are read only from this package's models.
+        encoder: to analyze; hidden states are read only from this package's models.
         analyses: from ``build_analyses``.
         data: the folder of texts, or the one that holds it under its usual name.
         prompt: put before every text, or the name of one of the model's own prompts; its default

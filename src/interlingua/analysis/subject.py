@@ -44,8 +44,8 @@ class Subject(NamedTuple):
         """
         if self.encoder is None:
             raise ConfigError(
-                f"{analysis} reads hidden states, which {self.info.library} does not give; use the"
-                " backend interlingua, or leave it out with --only"
+                f"{analysis} reads hidden states, which {self.info.library} does not provide; use"
+                " the backend interlingua, or leave this analysis out with --only"
             )
         return self.encoder
 
@@ -99,7 +99,7 @@ def of_texts(
         measures: the numbers.
         tables: see ``Analysis``.
         examples: shown on a page.
-        notes: what a reader of the numbers must know.
+        notes: facts that a reader of the numbers must know.
     """
     return Analysis(
         task=texts.named(analyser.name),
@@ -120,5 +120,5 @@ def of_texts(
 def needs_states(subject: Subject) -> str | None:
     """Return ``Analyser.unfit`` of analyses that read hidden states."""
     if subject.encoder is None:
-        return "its hidden states can't be read"
+        return "its hidden states cannot be read"
     return None

@@ -170,7 +170,8 @@ class TokenMatching(CheckedSettings):
         vectors, lines, places = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
         if not len(vectors):
             raise DataError(
-                f"no tokens of text in the first {len(query_lines)} lines of {query_language}",
+                f"the first {len(query_lines)} lines of {query_language} contain no tokens of"
+                " text; provide lines with text",
                 path=texts.folder,
             )
         queries = Token(np.full(len(lines), own), lines, places)

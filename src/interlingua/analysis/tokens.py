@@ -124,8 +124,8 @@ def check_finite_values(values: Float32[ndarray, "*shape"], line: int) -> None:
     """
     if not np.isfinite(values).all():
         raise TaskError(
-            f"the model gave NaN or infinity for tokens from line {line + 1} on; are its weights"
-            " whole?"
+            f"the model returned NaN or infinity for tokens from line {line + 1} on; check the"
+            " weights of the model"
         )
 
 

@@ -68,7 +68,7 @@ class UniformPooling(CheckedSettings):
         own = subject.info.pooling
         if own != "cls":
             notes.append(
-                f"the model pools by {own}; nothing has trained its first token's state alone"
+                f"the model pools by {own}, so the state of its first token alone was not trained"
             )
         # The facts on the data are the same both ways; those of all tasks are joined.
         of_tasks = [cls for cls, _ in results]

@@ -21,8 +21,8 @@ _SENTENCES = (
 PAPER = {"LASER": 0.90, "LaBSE": 0.95, "SBERT-distill": 0.97, "EMS": 0.97}
 _NOTE = (
     f"the paper prints {', '.join(f'{model} {cosine:.2f}' for model, cosine in PAPER.items())};"
-    " the two do not have identical words, as it says (steal and stole, save and saved); compare"
-    " the cosine with the mean cosine of different lines"
+    " contrary to the paper, the two sentences do not have identical words (steal and stole, save"
+    " and saved); compare the cosine with the mean cosine of different lines"
 )
 
 

@@ -37,7 +37,7 @@ class HardRequest(NamedTuple):
     kinds: tuple[str, ...]
     """The kinds of changes, see ``corpus.negatives.hard_negatives``."""
     most: int
-    """Forms of a sentence, at most; where nothing can be altered there are none."""
+    """Forms of a sentence, at most; if nothing can be altered there are none."""
 
 
 class AlteredSentences:
@@ -102,7 +102,7 @@ class AlteredSentences:
         forms: list[str] = []
         owners: list[int] = []
         for row, text in enumerate(texts):
-            # A stream for each sentence: what it becomes does not depend on its place in the batch,
+            # A stream for each sentence: the forms do not depend on the batch,
             # nor on how many processes share the batch.
             draw = random.Random(stream_key(seed, "altered", step, text))
             for altered in self._alterer.forms(text, self._request.most, draw):
@@ -124,7 +124,7 @@ class AlteredSentences:
         made: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None
     ) -> list[int]:
         """Return the rows with new tokens: neither a sentence of the batch nor a known one."""
-        # By tokens, not by text: what the vocabulary writes in the same way is the same sentence.
+        # By tokens, not by text: sentences with equal tokens are the same sentence.
         keys = sentence_keys(made)
         is_taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
         if is_known is not None:

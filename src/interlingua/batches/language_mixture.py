@@ -69,11 +69,11 @@ class ParallelPlan:
         if min(global_batch_size, *limits, 1) < 1:
             raise ConfigError(
                 f"global_batch_size {global_batch_size}, max_tokens {max_tokens}, max_pairs"
-                f" {max_pairs}: all must be 1 or more"
+                f" {max_pairs}: expected numbers of at least 1"
             )
         if len(store) == 0:
             raise DataError(
-                "the token store has no rows; prepare one with text in it", path=store.path
+                "the token store has no rows; prepare a corpus with text", path=store.path
             )
         self.store = store
         self.global_batch_size = global_batch_size
@@ -117,8 +117,8 @@ class ParallelPlan:
         """
         if self.global_batch_size % world_size:
             raise ConfigError(
-                f"global_batch_size {self.global_batch_size} can't be shared evenly by"
-                f" {world_size} ranks or micro-batches; choose a multiple of {world_size}"
+                f"global_batch_size {self.global_batch_size} cannot be divided evenly among"
+                f" {world_size} ranks or micro-batches; use a multiple of {world_size}"
             )
         size = self.global_batch_size // world_size
         places = step * self.global_batch_size + rank * size + np.arange(size)
@@ -157,7 +157,7 @@ class ParallelPlan:
 
     def exposure(self, step: int) -> dict[LanguagePair, int]:
         """Return the exact number of pairs of each language pair in the steps before ``step``."""
-        # Whole epochs have exact shares; only the slots of the last, begun one are gone through.
+        # Whole epochs have exact shares; only the slots of the last, started one are gone through.
         epochs, rest = divmod(step * self.global_batch_size, self.epoch_size)
         seen = epochs * self._slots
         for start in range(0, rest, CHUNK_SLOTS):
@@ -234,7 +234,7 @@ def selected(store: TokenStore, names: Sequence[str]) -> Bool[np.ndarray, " p"]:
     if not found.any():
         there = ", ".join(map("-".join, store.language_pairs))
         raise ConfigError(
-            f"none of the language pairs {', '.join(names)} is in {store.path}; there are: {there}"
+            f"{store.path} has none of the language pairs {', '.join(names)}; use some of: {there}"
         )
     return found
 
@@ -250,7 +250,8 @@ def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:
     positive = weights > 0
     if positive.sum() > total or not positive.any():
         raise ConfigError(
-            f"{total} pairs can't be shared by {int(positive.sum())} language pairs; lower the caps"
+            f"{total} pairs cannot be divided among {int(positive.sum())} language pairs; lower"
+            " the caps"
         )
     exact = weights / weights.sum() * total
     shares = np.where(positive, np.maximum(np.floor(exact), 1), 0).astype(np.int64)

@@ -86,7 +86,7 @@ def mlm_mask(
         ConfigError: ``ratio`` is not in (0, 1].
     """
     if not 0 < ratio <= 1:
-        raise ConfigError(f"mask ratio {ratio}; choose one in (0, 1]")
+        raise ConfigError(f"mask ratio: expected a number above 0 and at most 1, found {ratio}")
     ids = batch.input_ids
     special = _as_tensor(special_ids, batch.input_ids)
     maskable = ~torch.isin(ids, special)
@@ -126,7 +126,7 @@ def one_token_mask(
         batch: the packed sentences.
         place: position that the draws depend on.
         mask_id: the mask token.
-        special_ids: tokens that are hidden only where a sentence has no others.
+        special_ids: tokens that are hidden only if a sentence has no others.
         where: hide in these sentences only; default: in all.
 
     Returns:

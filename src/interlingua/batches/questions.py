@@ -92,9 +92,8 @@ class QuestionPlan(ShuffledPlan):
         count = int(self._last_blocks[-1]) * language_block
         if global_batch_size > count:
             raise ConfigError(
-                f"data.questions: a batch of {global_batch_size} questions, but there are"
-                f" {count}; lower data.questions.batch_size"
-                " or run.global_batch_size"
+                f"data.questions: a batch has {global_batch_size} questions, but there are only"
+                f" {count}; lower data.questions.batch_size or run.global_batch_size"
             )
         super().__init__(count, global_batch_size=global_batch_size, seed=seed, purpose="questions")
         self._language_key = seed_for(seed, "order within languages")

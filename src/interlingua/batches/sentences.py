@@ -112,7 +112,7 @@ class Tails(NamedTuple):
         rows = torch.repeat_interleave(sentences, cu_seqlens.diff())
         positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
         kept = (positions >= skip).nonzero()[:, 0]
-        # Boundary i lies behind i sentences, each of which has lost ``skip`` tokens.
+        # Boundary i is after i sentences, each of which has lost ``skip`` tokens.
         before = torch.arange(count + 1, device=cu_seqlens.device, dtype=cu_seqlens.dtype)
         return cls(kept, cu_seqlens - skip * before, rows[kept], positions[kept])
 
@@ -137,8 +137,8 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
     if wrong:
         pair = f"{a.languages[wrong[0]]}-{b.languages[wrong[0]]}"
         raise DataError(
-            f"a pair {pair} has no side in {pivot}; set the method's pivot, or prepare without"
-            " such pairs"
+            f"the pair {pair} has no side in the pivot language {pivot}; set the method's pivot,"
+            " or prepare the corpus without such pairs"
         )
     # Row i of ``b`` is at i + B in both together; it is the other language's where it is not the
     # pivot's.

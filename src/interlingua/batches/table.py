@@ -37,7 +37,9 @@ class TokenColumn:
     ) -> None:
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
         if not len(lengths) or not lengths.all():
-            raise DataError("no sentences, or an empty one; remove it from the file")
+            raise DataError(
+                "there is no sentence, or an empty one; add sentences, or remove empty ones"
+            )
         # int32 as long as they are held; a batch has int64
         self._ids = np.concatenate([np.asarray(ids, dtype=np.int32) for ids in sequences])
         self._ends = np.cumsum(lengths)
@@ -87,7 +89,8 @@ class ShuffledPlan:
     def __init__(self, count: int, *, global_batch_size: int, seed: int, purpose: str) -> None:
         if global_batch_size < 1 or count < 1:
             raise ConfigError(
-                f"{purpose}: {count} rows in batches of {global_batch_size}; both must be 1 or more"
+                f"{purpose}: {count} rows in batches of {global_batch_size}; expected both"
+                " numbers to be at least 1"
             )
         self.epoch_size = count
         self.global_batch_size = global_batch_size
@@ -121,8 +124,8 @@ class ShuffledPlan:
         """
         if self.global_batch_size % world_size:
             raise ConfigError(
-                f"a batch of {self.global_batch_size} can't be shared evenly by {world_size} ranks"
-                f" or micro-batches; choose a multiple of {world_size}"
+                f"a batch of {self.global_batch_size} cannot be divided evenly among"
+                f" {world_size} ranks or micro-batches; use a multiple of {world_size}"
             )
         # Consecutive places, so that all ranks together read the rows that one process would.
         size = self.global_batch_size // world_size

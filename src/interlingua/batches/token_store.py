@@ -97,13 +97,35 @@ class TokenStoreWriter:
         """
         if len(sources) != len(targets):
             raise DataError(
-                f"{len(sources)} source and {len(targets)} target sequences; give one of each a row"
+                f"{len(sources)} source and {len(targets)} target sequences; pass equal numbers"
+                " of both"
             )
         if not sources:
             return
         # In the file's order: source, target, source, target.
         sides = [side for row in zip(sources, targets, strict=True) for side in row]
         lengths = np.fromiter(map(len, sides), dtype=np.uint32, count=len(sides))
+        ids = np.fromiter(
+            itertools.chain.from_iterable(sides), dtype=np.int64, count=int(lengths.sum())
+        )
+        self.append_packed(language_pair, ids, lengths)
+
+    def append_packed(
+        self,
+        language_pair: LanguagePair,
+        ids: Int[np.ndarray, " t"],
+        lengths: Int[np.ndarray, " r"],
+    ) -> None:
+        """Add rows of one language pair from flat arrays.
+
+        Args:
+            language_pair: of all rows.
+            ids: of the first source, the first target, the second source, and so on.
+            lengths: of each of these sequences, in tokens; their sum is the number of ids.
+
+        Raises:
+            DataError: a sequence is empty, or an id is not in the vocabulary.
+        """
         row = self._rows.get(language_pair, 0)
         if not lengths.all():
             empty = row + int(np.argmin(lengths)) // 2
@@ -111,17 +133,15 @@ class TokenStoreWriter:
                 f"row {empty} of {'-'.join(language_pair)} has an empty side; remove empty texts"
                 " first"
             )
-        ids = np.fromiter(
-            itertools.chain.from_iterable(sides), dtype=np.int64, count=int(lengths.sum())
-        )
-        if ids.min() < 0 or ids.max() >= self._header["vocabulary_size"]:
+        if len(ids) and (ids.min() < 0 or ids.max() >= self._header["vocabulary_size"]):
             raise DataError(
-                f"token ids {ids.min()}..{ids.max()} in {'-'.join(language_pair)} for a vocabulary"
-                f" of {self._header['vocabulary_size']}; write with the vocabulary that made them"
+                f"{'-'.join(language_pair)}: expected token ids below"
+                f" {self._header['vocabulary_size']}, found {ids.min()} to {ids.max()}; use the"
+                " vocabulary that tokenized them"
             )
         self._ids.setdefault(language_pair, []).append(ids.astype(self._dtype))
-        self._lengths.setdefault(language_pair, []).append(lengths)
-        self._rows[language_pair] = row + len(sources)
+        self._lengths.setdefault(language_pair, []).append(lengths.astype(np.uint32, copy=False))
+        self._rows[language_pair] = row + len(lengths) // 2
         self._buffered += len(ids) * self._dtype.itemsize + lengths.nbytes
         if self._buffered >= self._buffer_bytes:
             self._spill()
@@ -218,7 +238,8 @@ class TokenStore:
             got = file.stat().st_size if file.is_file() else 0
             if got != expected:
                 raise DataError(
-                    f"{got} bytes where {expected} belong; the store is damaged, prepare it again",
+                    f"is damaged or incomplete (expected {expected} bytes, found {got}); prepare"
+                    " the corpus again",
                     path=file,
                 )
         return cls(path, header)
@@ -237,8 +258,8 @@ class TokenStore:
             largest = max(largest, int(ids.max(initial=0)))
         if largest >= self.vocabulary_size > 0:
             raise DataError(
-                f"token id {largest} for a vocabulary of {self.vocabulary_size}; prepare the store"
-                " again",
+                f"is damaged or incomplete (token id {largest} in a vocabulary of"
+                f" {self.vocabulary_size} entries); prepare the corpus again",
                 path=self.path / "tokens.bin",
             )
         are_possible = True
@@ -250,7 +271,8 @@ class TokenStore:
             end = int(offsets[-1].astype(np.int64))
         if not are_possible or end != self._size:
             raise DataError(
-                "impossible offsets; prepare the store again", path=self.path / "offsets.bin"
+                "is damaged or incomplete (invalid offsets); prepare the corpus again",
+                path=self.path / "offsets.bin",
             )
 
     def _verified(self, name: str, dtype: str) -> Iterator[np.ndarray]:
@@ -262,7 +284,8 @@ class TokenStore:
                 yield np.frombuffer(block, dtype=dtype)
         if digest.hexdigest() != self._header["sha256"][name]:
             raise DataError(
-                "bytes changed since it was written; prepare the store again", path=self.path / name
+                "is damaged or incomplete (the digest differs); prepare the corpus again",
+                path=self.path / name,
             )
 
     def __len__(self) -> int:
@@ -297,9 +320,8 @@ class TokenStore:
         if rows.min() < 0 or rows.max() >= self.counts[pair_index]:
             wrong = rows.min() if rows.min() < 0 else rows.max()
             raise DataError(
-                f"row {wrong} of"
-                f" {'-'.join(self.language_pairs[pair_index])}, which has"
-                f" {self.counts[pair_index]} rows",
+                f"row {wrong} of {'-'.join(self.language_pairs[pair_index])} does not exist; the"
+                f" language pair has {self.counts[pair_index]} rows",
                 path=self.path,
             )
         found = self.read_packed(np.full(len(rows), pair_index), rows)
@@ -333,7 +355,7 @@ class TokenStore:
         # Before anything is read by them.
         if (lengths < 1).any() or bounds.min(initial=0) < 0 or bounds.max(initial=0) > self._size:
             raise DataError(
-                "impossible offsets; the store is damaged, prepare it again",
+                "is damaged or incomplete (invalid offsets); prepare the corpus again",
                 path=self._offsets.path,
             )
         tokens = self._tokens.gather(bounds[:, 0], lengths.sum(axis=1)).astype(np.int64)
@@ -359,7 +381,7 @@ class TokenStore:
         ends = np.cumsum(lengths)
         shifts = np.repeat(starts - (ends - lengths), lengths)
         index = shifts + np.arange(len(shifts))
-        # The last tokens of a cut sentence give way to its closing ones; where nothing was cut,
+        # The last tokens of a cut sentence give way to its closing ones; if nothing was cut,
         # they are those already.
         for back in range(1, 1 + closing):
             index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)

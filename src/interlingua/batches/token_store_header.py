@@ -32,12 +32,16 @@ def read_header(path: Path) -> dict[str, Any]:
     file = path / "header.json"
     if not file.is_file():
         raise DataError(
-            "no token store here (header.json is missing); run: interlingua prepare", path=path
+            "the folder contains no token store (header.json not found); run: interlingua"
+            " prepare CONFIG",
+            path=path,
         )
     header = read_record(file, TOKEN_STORE)
     problem = _header_problem(header)
     if problem:
-        raise DataError(f"{problem}; prepare the store again", path=file)
+        raise DataError(
+            f"is damaged or incomplete ({problem}); prepare the corpus again", path=file
+        )
     return header
 
 
@@ -49,19 +53,23 @@ def _header_problem(header: dict[str, Any]) -> str:
     numbers = {"vocabulary_size": MAX_VOCABULARY, "closing_tokens": 1 << 16}
     for key, most in numbers.items():
         if not _is_count(header.get(key), most):
-            return f"{key} is {_brief(header.get(key))}, expected a whole number of 0 to {most}"
+            return (
+                f"{key}: expected a whole number from 0 to {most}, found {_brief(header.get(key))}"
+            )
     if not isinstance(header.get("vocabulary_digest"), str):
-        return f"vocabulary_digest is {_brief(header.get('vocabulary_digest'))}, expected a text"
+        return (
+            f"vocabulary_digest: expected a text, found {_brief(header.get('vocabulary_digest'))}"
+        )
     # The vocabulary's size is a number by now, which decides how ids are stored.
     dtype = id_dtype(header["vocabulary_size"]).str
     if header.get("dtype") != dtype:
-        return f"dtype is {_brief(header.get('dtype'))}, expected {dtype!r} for this vocabulary"
+        return f"dtype: expected {dtype!r} for this vocabulary, found {_brief(header.get('dtype'))}"
     pairs = header.get("language_pairs")
     if not isinstance(pairs, list) or not all(map(_is_pair_record, pairs)):
-        return "language_pairs has other entries than source, target and rows"
+        return "language_pairs: expected entries of source, target and rows"
     names = [(pair["source"], pair["target"]) for pair in pairs]
     if names != sorted(set(names)):
-        return "language_pairs are not each there once, in order"
+        return "language_pairs: expected each pair once, in order"
     rows = sum(pair["rows"] for pair in pairs)
     return _problem_of_files(header, rows, np.dtype(dtype).itemsize)
 
@@ -70,13 +78,13 @@ def _problem_of_files(header: dict[str, Any], rows: int, id_bytes: int) -> str:
     """Return the error in the sizes of the files of ``rows`` rows; empty if there is none."""
     for key in ("bytes", "sha256"):
         if not isinstance(header.get(key), dict) or header[key].keys() != set(STORE_FILES):
-            return f"{key} has other files than {' and '.join(STORE_FILES)}"
+            return f"{key}: expected the files {' and '.join(STORE_FILES)}"
     # Two offsets a row and one at the end, 8 bytes each.
     sizes = header["bytes"]
     if sizes["offsets.bin"] != 8 * (2 * rows + 1):
         return f"offsets.bin has {_brief(sizes['offsets.bin'])} bytes for {rows} rows"
     if not _is_count(sizes["tokens.bin"], 1 << 62) or sizes["tokens.bin"] % id_bytes:
-        return f"tokens.bin has {_brief(sizes['tokens.bin'])} bytes for ids of {id_bytes}"
+        return f"tokens.bin has {_brief(sizes['tokens.bin'])} bytes for ids of type {id_bytes}"
     return ""
 
 

@@ -40,7 +40,7 @@ class TokenBatch(NamedTuple):
             DataError: there is no sequence, one is empty, or the languages are not as many.
         """
         if not sequences:
-            raise DataError("a batch needs at least one sequence; got none")
+            raise DataError("expected a batch of at least one sequence, found none")
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
         return cls.from_flat(
             np.concatenate([np.asarray(ids, dtype=np.int64) for ids in sequences]),
@@ -62,8 +62,8 @@ class TokenBatch(NamedTuple):
         """
         if len(languages) != len(lengths):
             raise DataError(
-                f"{len(lengths)} sequences with {len(languages)} languages; give one language a"
-                " sequence"
+                f"{len(lengths)} sequences with {len(languages)} languages; pass one language"
+                " per sequence"
             )
         if lengths.size == 0 or lengths.min() < 1:
             empty = int(np.argmin(lengths)) if lengths.size else 0
@@ -75,7 +75,8 @@ class TokenBatch(NamedTuple):
         np.cumsum(lengths, out=cu_seqlens[1:])
         if int(cu_seqlens[-1]) != len(input_ids):
             raise DataError(
-                f"lengths sum to {cu_seqlens[-1]} tokens, but {len(input_ids)} were given"
+                f"the lengths sum to {cu_seqlens[-1]} tokens, but there are {len(input_ids)}"
+                " token ids; pass the length of each sequence"
             )
         ids = torch.from_numpy(np.ascontiguousarray(input_ids, dtype=np.int64))
         return cls(ids, torch.from_numpy(cu_seqlens), int(lengths.max()), tuple(languages))

@@ -26,6 +26,6 @@ def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Itera
         if not keeps:  # a change of a function would go unnoticed
             raise
         raise InterlinguaError(
-            f"stopped; the vectors so far are kept below {cache or output / 'results'}, so the"
-            " same command goes on from there"
+            f"stopped; the vectors computed so far are stored in {cache or output / 'results'};"
+            " run the same command again to resume"
         ) from None

@@ -22,28 +22,27 @@ from interlingua.errors import InterlinguaError
 from interlingua.runtime.processes import is_first_on_machine
 
 VERBS = {
-    "look": "Report what is in files before any work: format, languages, faults.",
-    "prepare": "Clean, deduplicate and tokenize parallel text into a corpus to train on.",
-    "train": "Train an encoder from a TOML file; goes on where it stopped.",
-    "evaluate": "Measure an encoder on local evaluation folders.",
-    "compare": "Make one table from many result files.",
-    "analyse": "Say why an encoder is as good as it is, or what has changed between two.",
-    "embed": "Turn a file of lines into vectors.",
-    "mine": "Find translations in two texts that are not aligned.",
-    "calibrate": "Learn what a mining score is worth: the probability that a pair is a"
-    " translation.",
-    "score": "Score or filter the pairs of a bitext as they stream by.",
-    "align": "Link the sentences of two documents that are translations of each other.",
-    "documents": "Make a translation memory from the documents of two languages.",
-    "debias": "Take the language out of a model's vectors, or out of stored ones.",
-    "average": "Mix the weights of models, by shares that development data choose.",
-    "extend": "Teach a model another language without forgetting the others.",
-    "export": "Write a model for sentence-transformers and check the round trip.",
-    "index": "Store passages with their vectors, to be searched in any language.",
-    "search": "Find the passages of an index that answer a question.",
-    "serve": "Answer embedding requests over HTTP, and show a page to try the model.",
-    "info": "Say what this machine can do, and how it would encode with a model.",
-    "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
+    "look": "Report the format, languages and faults of data files.",
+    "prepare": "Clean, deduplicate and tokenize parallel text for training.",
+    "train": "Train an encoder from a TOML file, or resume a run.",
+    "evaluate": "Evaluate an encoder on local evaluation data.",
+    "compare": "Compare result files in tables.",
+    "analyse": "Analyze the vectors of an encoder, or compare two encoders.",
+    "embed": "Encode the lines of text files as vectors.",
+    "mine": "Find translation pairs in two texts that are not aligned.",
+    "calibrate": "Learn to convert mining scores to probabilities.",
+    "score": "Score the pairs of a bitext and filter them.",
+    "align": "Align the sentences of a document with its translation.",
+    "documents": "Build a translation memory from documents in two languages.",
+    "debias": "Remove the language component from vectors.",
+    "average": "Average the weights of models; development data choose the shares.",
+    "extend": "Add a language to a model and limit the loss in the others.",
+    "export": "Export a model for other libraries and verify its vectors.",
+    "index": "Build and manage an index of passages in any language.",
+    "search": "Search an index for the passages that answer a question.",
+    "serve": "Serve a model over HTTP, with a web page to try it.",
+    "info": "Show information about this machine, and how fast a model runs.",
+    "quickstart": "Train and evaluate an encoder on public translation catalogs.",
 }
 USERS_ERROR = 2
 COMPLETION_VARIABLE = "_INTERLINGUA_COMPLETE"
@@ -54,13 +53,13 @@ MAX_MESSAGE_CHARACTERS = 2000
 REMEDIES = {
     errno.ENOSPC: "free some space and run the same command again",
     errno.EDQUOT: "free some space and run the same command again",
-    errno.EACCES: "choose a place that you may write to, or read",
-    errno.EROFS: "choose a place that can be written to",
-    errno.ENOTDIR: "a part of the path is a file; choose another place",
-    errno.EISDIR: "it is a folder; name a file",
+    errno.EACCES: "check the permissions, or choose another path",
+    errno.EROFS: "choose a path that can be written to",
+    errno.ENOTDIR: "a part of the path is a file; choose another path",
+    errno.EISDIR: "expected a file, found a folder; pass the path of a file",
     errno.ENOENT: "check the path",
-    errno.EMFILE: "allow more open files: ulimit -n 4096",
-    errno.ENOMEM: "give it more memory, or less to do",
+    errno.EMFILE: "raise the limit of open files: ulimit -n 4096",
+    errno.ENOMEM: "free some memory, or process less data at a time",
 }
 
 
@@ -80,14 +79,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if is_first_on_machine():
             _tell(str(error))
         sys.exit(USERS_ERROR)
-    except KeyboardInterrupt:  # before the command began
+    except KeyboardInterrupt:  # before the command started
         _tell("stopped")
         sys.exit(USERS_ERROR)
     except BrokenPipeError:
         reader_has_left()
     except OSError as error:
         # A full disk may be met anywhere, so that not every place makes an error of ours of it.
-        remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths given")
+        remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths")
         message = f"{error.strerror or error}; {remedy}"
         if error.filename is not None:
             message = f"{os.fsdecode(error.filename)}: {message}"
@@ -108,7 +107,7 @@ def _dispatch(verb: str, rest: list[str]) -> None:
         print(f"interlingua {__version__}")
     elif verb not in VERBS:
         raise InterlinguaError(
-            f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help"
+            f"unknown command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help"
         )
     else:
         call_verb(verb, VERBS[verb], rest)
@@ -148,14 +147,14 @@ def overview() -> str:
         [
             "Usage: interlingua COMMAND [OPTIONS]",
             "",
-            "Language-agnostic sentence embeddings: from parallel text to a trained and measured"
-            " encoder.",
+            "Multilingual sentence embeddings: train and use encoders, mine and align text.",
             "",
-            "Commands, in the order of the work:",
+            "Commands, in the usual order of work:",
             *(f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()),
             "",
-            "interlingua COMMAND --help explains one; interlingua --version prints the version;",
-            "interlingua --install-completion makes the Tab key complete commands and options.",
+            "Show the options of a command:             interlingua COMMAND --help",
+            "Show the version:                          interlingua --version",
+            "Complete commands and options by Tab key:  interlingua --install-completion",
         ]
     )
 

@@ -36,7 +36,7 @@ _READ = (bool, int, float, str, Path)
 def make_command(
     options: type[T],
     *,
-    quiet: str | None = "No progress bar.",
+    quiet: str | None = "Show no progress bar.",
     json: str | None = None,
     variables: str | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
@@ -46,8 +46,8 @@ def make_command(
         options: the dataclass of the verb.
         quiet: help text of ``--quiet``, which Python does not have; None = the verb has no such
             option.
-        json: help text of ``--json``, in the same way; the function is given it as a third value.
-        variables: beginning of the environment variables that set the options by name; None = there
+        json: help text of ``--json``, in the same way; it is the function's third argument.
+        variables: start of the environment variables that set the options by name; None = there
             are none.
     """
     switches = {name: help for name, help in (("quiet", quiet), ("json", json)) if help is not None}

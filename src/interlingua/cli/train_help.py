@@ -1,6 +1,6 @@
 """Text that ``interlingua train --help`` shows below the options.
 
-That is the methods, and a config to begin with.
+That is the methods, and a config to start with.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from interlingua.config.registry import METHODS
 
 EXAMPLE = """\
 [data]
-corpus = "prepared"              # what interlingua prepare wrote
+corpus = "prepared"              # the output of interlingua prepare
 
 [encoder]
-preset = "ems-small"             # or path = "hf:owner/name": its vocabulary has to be the corpus's
+preset = "ems-small"             # or path = "hf:owner/name": the corpus must have its vocabulary
 
 [method]
 name = "ems"
@@ -38,8 +38,8 @@ _SECTIONS = [
 ]
 EPILOG = "\n\n".join(
     [
-        unfilled("Methods, for [method] name; docs/methods has a page on each:", *_NAMES),
-        unfilled("A config; --init writes a longer one that explains every key:"),
+        unfilled("Methods, the values of [method] name; docs/methods describes each:", *_NAMES),
+        unfilled("A config to start from; --init writes a longer one that explains every key:"),
         *_SECTIONS,
     ]
 )

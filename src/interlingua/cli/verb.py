@@ -77,7 +77,7 @@ def _interruptible(function: Callable[..., None]) -> Callable[..., None]:
             function(*args, **kwargs)
         except KeyboardInterrupt:
             raise InterlinguaError(
-                "stopped; nothing half-written was left behind, so run the same command again"
+                "stopped; no incomplete files remain; run the same command again"
             ) from None
         except BrokenPipeError:  # here, as click would end with 1
             reader_has_left()

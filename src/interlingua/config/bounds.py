@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 TINY = 1e-30
-"""The smallest value of what has to be above 0, where a division by less would overflow."""
+"""The smallest value of a positive divisor: a division by less would overflow."""
 NEARLY_ONE = 1 - 1e-9
-"""The largest value of what has to be below 1, where float32 would round more to 1."""
+"""The largest value below 1: float32 would round more to 1."""
 MANY = 10**12
 """Steps, sentences or seconds: more than any run has."""
 
@@ -122,7 +122,7 @@ class InsideFolder:
 
     def describe(self, kind: str) -> str:
         """Describe the required path."""
-        return "a path inside of the model folder"
+        return "a path inside the model folder"
 
 
 NUMBER_RULES = (Between, AtLeast, Above)

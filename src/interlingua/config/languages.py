@@ -375,7 +375,7 @@ def _key(name: str) -> str:
 
 
 def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
-    """Split a BCP-47 tag or a locale; what is not a script, region or variant comes back last."""
+    """Split a BCP-47 tag or a locale. Parts other than script, region or variant are last."""
     # A locale puts the script behind an @, as in sr@latin; BCP-47 among the subtags.
     tag, _, modifier = key.partition("@")
     base, *rest = tag.split("-")
@@ -411,7 +411,9 @@ def _unknown(name: str) -> DataError:
     if spoken:
         offered = ", ".join(f"{language.code} ({language.name})" for language in spoken[:4])
         country = regions()[key.upper()].name
-        return DataError(f"unknown language {name!r}, a code of {country}; use {offered}")
+        return DataError(
+            f"unknown language {name!r}, a code of the country {country}; use one of: {offered}"
+        )
     # Codes of two or three letters are all near to some other one, which means nothing.
     near = []
     if len(key) > 3:

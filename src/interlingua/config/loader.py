@@ -39,7 +39,7 @@ class ValueOrigin:
     Attributes:
         place: the file, option or call that errors name.
         error: class of the errors.
-        remedy: what to do, at the end of every error.
+        remedy: end of every error.
         is_foreign: a JSON file of a stranger: unknown keys are ignored, null is a missing key, and
             half a surrogate pair is no text.
         numbers: bound of numbers that have none in their type.
@@ -117,10 +117,12 @@ def check_arguments(cls: Any, given: Mapping[str, Any]) -> None:
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
     for name in given:
         if name not in fields:
-            raise ConfigError(f"{cls.__name__} has no option {name!r}{_nearest(cls, name, fields)}")
+            raise ConfigError(
+                f"{cls.__name__}: unknown option {name!r}{_nearest(cls, name, fields)}"
+            )
     for name, field in fields.items():
         if name not in given and _is_required(field):
-            raise ConfigError(f"{cls.__name__} needs {name}; give it")
+            raise ConfigError(f"{cls.__name__} requires {name}; set it")
     for name, bounded in bounds_of(cls).items():
         if name in given:
             _check_numbers(name, given[name], bounded)
@@ -174,7 +176,7 @@ def _fill(cls: Any, table: Mapping[str, Any], key: str, origin: ValueOrigin) -> 
     for name, field in fields.items():
         if name not in values and _is_required(field):
             expected = describe_type(hints[name], origin)
-            raise MisfitError(f"{_below(key, name)} is missing, expected {expected}")
+            raise MisfitError(f"{_below(key, name)} is missing; expected {expected}")
     # The dataclass checks how its values go together, and knows neither the file nor its section.
     try:
         return cls(**values)
@@ -263,7 +265,7 @@ def _unfit(hint: Any, value: Any, key: str, origin: ValueOrigin, got: str = "") 
 
 def _misfit(key: str, got: str, expected: str) -> str:
     """Return the sentence of every error about a value."""
-    return f"{key or 'the content'} is {got}, expected {expected}"
+    return f"{key or 'the content'}: expected {expected}, found {got}"
 
 
 def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
@@ -320,7 +322,7 @@ def _convert_literal(arguments: tuple[Any, ...], value: Any, key: str) -> Any:
         # Where none is near it lists them all, which the message does already.
         hint = near if near.startswith("; did") else ""
         raise MisfitError(_misfit(key, shorten_value(value), _listed(allowed)) + hint, key)
-    # A text leaves its file's folder behind here; a number or a boolean stays what it is.
+    # A text leaves its file's folder behind here; numbers and booleans do not change.
     if isinstance(value, str):
         return str(value)
     return value
@@ -356,7 +358,7 @@ def _text(hint: Any, value: Any, key: str, origin: ValueOrigin) -> str | Path:
     # An empty PathText means none; it must not become the folder of the file.
     if not value:
         return ""
-    # Variables are not expanded: what it names need not be a path.
+    # Variables are not expanded: the name need not be a path.
     return from_folder(os.path.expanduser(value), value)
 
 
@@ -397,7 +399,7 @@ _WORDS: Mapping[Any, str] = {
 
 
 def describe_type(hint: Any, origin: ValueOrigin) -> str:
-    """Describe what a type expects, such as ``a whole number from 1 to 1024``."""
+    """Describe the expected values of a type, such as ``a whole number from 1 to 1024``."""
     if hint in _WORDS:
         words = _WORDS[hint]
         if origin.numbers is not None and hint in (int, float):

@@ -28,7 +28,7 @@ Weight = Annotated[float, Between(0, 1e6)]
 PositiveWeight = Annotated[float, Above(0, 1e6)]
 """Weight of a term that another option switches off."""
 Temperature = Annotated[float, Between(1e-6, 1e6)]
-"""Divides similarities."""
+"""Divisor of similarities."""
 Dropout = Annotated[float, Between(0, NEARLY_ONE)]
 """Probability of zeroing an element."""
 Share = Annotated[float, Above(0, 1)]

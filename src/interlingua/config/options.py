@@ -40,7 +40,7 @@ ARGUMENT_TYPES = {
     "Sequence[str]": list[str],
     "Sequence[PathLike]": list[Path],
 }
-"""Annotations of fields, without ``| None``, that say what the command line reads."""
+"""Annotations of fields, without ``| None``, for the command line."""
 Names = str | Iterable[str]
 """Names with commas, or any iterable of them."""
 P = ParamSpec("P")
@@ -58,10 +58,10 @@ class Declaration:
         unit: of its number: tokens, characters, cosine.
         kind: type that the command line reads; by default that of the annotation
             (``ARGUMENT_TYPES``) or of the default value, or else a text.
-        flags: on the command line, where they do not follow from the field's name.
+        flags: on the command line, if they do not follow from the field's name.
         short: one-letter flag.
         envvar: environment variable that the command line takes for a default.
-        metavar: what ``--help`` writes for the value.
+        metavar: name of the value in ``--help``.
         is_argument: it is positional.
         is_positional: in Python it may be passed without its name.
         is_in_memory: only Python has it, as its value is no text.
@@ -256,7 +256,7 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in known:
-                raise ConfigError(f"{called} has no option {name!r}{did_you_mean(name, known)}")
+                raise ConfigError(f"{called}: unknown option {name!r}{did_you_mean(name, known)}")
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -284,20 +284,20 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
     usage = f"call {_usage(name, list(fields.values()))}"
     for key in given:
         if key not in fields:
-            raise ConfigError(f"{name} has no option {key!r}{did_you_mean(key, list(fields))}")
+            raise ConfigError(f"{name}: unknown option {key!r}{did_you_mean(key, list(fields))}")
     if len(arguments) > len(positional):
         raise ConfigError(
-            f"{name} takes {count_of(len(positional), 'values')} without a name, got"
-            f" {len(arguments)}; {usage}"
+            f"{name}: expected at most {count_of(len(positional), 'values')} without a name,"
+            f" found {len(arguments)}; {usage}"
         )
     values = dict(zip(positional, arguments, strict=False))
     for key in values:
         if key in given:
-            raise ConfigError(f"{name}: {key} is given twice, with and without its name; {usage}")
+            raise ConfigError(f"{name}: {key} is passed twice, with and without its name; {usage}")
     values |= given
     for key, field in fields.items():
         if key not in values and field.default is dataclasses.MISSING:
-            raise ConfigError(f"{name} needs {key}; {usage}")
+            raise ConfigError(f"{name} requires {key}; {usage}")
     for key, value in values.items():
         _check_type(fields[key], value, name, options)
         if declaration_of(fields[key]).reads == "model":
@@ -305,7 +305,7 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
 
 
 def _check_model(key: str, value: Any, name: str, usage: str) -> None:
-    """Refuse what embeds nothing in the place of a model; None is left to the verb.
+    """Refuse a value that cannot embed in place of a model; None is left to the verb.
 
     Raises:
         ConfigError: it is no path, no encoder and no function.
@@ -313,9 +313,9 @@ def _check_model(key: str, value: Any, name: str, usage: str) -> None:
     if value is None or isinstance(value, _TEXT) or callable(getattr(value, "encode", value)):
         return
     raise ConfigError(
-        f"{name}: {key} is {textwrap.shorten(repr(value), 60, placeholder='...')} of type"
-        f" {type(value).__name__}, expected an encoder (interlingua.load), a model's folder or a"
-        f" function; {usage}"
+        f"{name}: {key}: expected an encoder (interlingua.load), a model folder or a function,"
+        f" found {textwrap.shorten(repr(value), 60, placeholder='...')} of type"
+        f" {type(value).__name__}; {usage}"
     )
 
 
@@ -355,7 +355,8 @@ def _check_type(
         return
     # Other values that are no text in memory are refused by their reader, with their number.
     is_path = all(kind in ("PathLike", "None") for kind in kinds)
-    in_memory = declaration_of(field).reads in ("text", "pairs") and not is_path
+    reads = declaration_of(field).reads
+    in_memory = reads in ("text", "text or folder", "pairs") and not is_path
     if in_memory and not isinstance(value, numbers.Number):
         return
     if any(_has_kind(value, kind) for kind in kinds):
@@ -365,15 +366,15 @@ def _check_type(
     shown = textwrap.shorten(repr(value), 60, placeholder="...")
     if hasattr(value, "__array__") and "PathLike" in kinds:
         shown = "an array"
-        hint = "; write it with numpy.save and name the file"
+        hint = "; write it with numpy.save and pass the file"
         if "vectors" in fields:
             hint += f": interlingua.{name}(vectors='FILE.npy', labels='LANGUAGES.txt')"
     else:
         hint = f"; call {_usage(name, list(fields.values()))}"
     help = declaration_of(field).help.rstrip(".")
     raise ConfigError(
-        f"{name}: {field.name} is {shown} of type {type(value).__name__}, expected {expected}"
-        f" ({help}){hint}"
+        f"{name}: {field.name}: expected {expected} ({help}), found {shown} of type"
+        f" {type(value).__name__}{hint}"
     )
 
 
@@ -447,7 +448,7 @@ _KIND_WORDS = {
     "Iterable": "a list",
     "Mapping": "a mapping",
 }
-"""Type of an annotation -> what an error calls it."""
+"""Type of an annotation -> its name in errors."""
 
 
 def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Any:

@@ -103,6 +103,6 @@ def expand_path(value: str) -> str:
     if "$" in expanded:
         variable = expanded[expanded.index("$") :].split("/")[0]
         raise ConfigError(
-            f"the environment variable {variable} is not set; export it or write the path out"
+            f"the environment variable {variable} is not set; export it, or write the whole path"
         )
     return expanded

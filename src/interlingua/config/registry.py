@@ -25,10 +25,10 @@ class Registry(dict[str, str]):
     """The names of one kind of class.
 
     Args:
-        kind: what a class of it is called in messages.
+        kind: name of its classes in messages.
         group: of the entry points by which installed packages add to it.
         base: place of the class, or of the protocol, that all of them are made after.
-        needs: what a class must have to be one.
+        needs: required attributes of a class.
         places: name -> place, of those that are built in.
     """
 
@@ -311,13 +311,14 @@ def resolve_name(registry: Registry, name: str) -> Any:
         ) from error
     if not isinstance(found, type):
         raise ConfigError(
-            f"{registry.kind} {name!r} is not a class but of type {type(found).__name__}, see"
-            f" {registry.base}"
+            f"{registry.kind} {name!r}: expected a class like {registry.base}, found"
+            f" {type(found).__name__}; name a class"
         )
     missing = [attribute for attribute in registry.needs if not hasattr(found, attribute)]
     if missing:
         raise ConfigError(
-            f"{registry.kind} {name!r} has no {missing[0]}; expected a class like {registry.base}"
+            f"{registry.kind} {name!r}: expected a class like {registry.base}, but it has no"
+            f" {missing[0]}; implement it"
         )
     return found
 
@@ -328,7 +329,7 @@ def _installed_place(registry: Registry, name: str) -> str:
     places = {entry.value for entry in installed(registry.group) if entry.name == name}
     if len(places) > 1:
         raise ConfigError(
-            f"{registry.kind} {name!r} is in several packages; name one:"
+            f"{registry.kind} {name!r} is defined by several packages; use one of:"
             f" {', '.join(sorted(places))}"
         )
     if not places:
@@ -337,7 +338,7 @@ def _installed_place(registry: Registry, name: str) -> str:
 
 
 def import_place(place: str) -> Any:
-    """Import what is at ``package.module:Class`` or ``module:function``.
+    """Import ``package.module:Class`` or ``module:function``.
 
     A module in the working directory is found too.
 
@@ -358,12 +359,13 @@ def import_place(place: str) -> Any:
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(
-            f"{place!r} can't be imported ({reason}); check the spelling and what is installed"
+            f"{place!r}: cannot be imported ({reason}); check the spelling and the installed"
+            " packages"
         ) from error
     try:
         return getattr(imported, attribute)
     except AttributeError as error:
-        # Only what the module defines is offered, not what it imports.
+        # Only names that the module defines are offered, not those that it imports.
         own = [
             name
             for name, value in vars(imported).items()
@@ -381,4 +383,4 @@ def check_choice(option: str, value: str, choices: Collection[str]) -> None:
         ConfigError: the value is not among the choices.
     """
     if value not in choices:
-        raise ConfigError(f"{option} {value!r} is unknown; there are: {', '.join(choices)}")
+        raise ConfigError(f"unknown {option} {value!r}; use one of: {', '.join(choices)}")

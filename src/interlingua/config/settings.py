@@ -24,13 +24,14 @@ class _CheckedCall(abc.ABCMeta):
         if len(arguments) > len(names):
             taken = count_of(len(names), "values")
             raise ConfigError(
-                f"{cls.__name__} takes {taken} without a name, got {len(arguments)}; name them"
+                f"{cls.__name__}: expected {taken} without a name, found {len(arguments)}"
+                " arguments; pass them by name"
             )
         values = dict(zip(names, arguments, strict=False))
         for name in values:
             if name in given:
                 raise ConfigError(
-                    f"{cls.__name__}: {name} is given twice, with and without its name"
+                    f"{cls.__name__}: {name} is passed twice, with and without its name; remove one"
                 )
         check_arguments(cls, values | given)
         return super().__call__(*arguments, **given)

@@ -42,14 +42,17 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
         text = content.decode("utf-8-sig")
         table: dict[str, Any] = _with_folder(parse_toml(text), Path(path).parent)
     except FileNotFoundError as error:
-        raise ConfigError(f"{os.fspath(path)}: no such file; check the path") from error
+        raise ConfigError(f"{os.fspath(path)}: file not found; check the path") from error
     except OSError as error:
-        raise ConfigError(f"{os.fspath(path)}: can't be read: {error.strerror or error}") from error
+        raise ConfigError(
+            f"{os.fspath(path)}: cannot be read ({error.strerror or error}); check the path and"
+            " its permissions"
+        ) from error
     except DataError:
         raise
     # TOML's own error, or bytes that are not UTF-8.
     except ValueError as error:
-        raise ConfigError(f"{os.fspath(path)}: not valid TOML: {error}") from error
+        raise ConfigError(f"{os.fspath(path)}: not valid TOML ({error}); correct it") from error
     # Overrides stay plain texts: a path that was typed starts at the working directory.
     for override in overrides:
         apply_override(table, override)
@@ -75,7 +78,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     try:
         if _LONG_KEY.search(text):
-            raise ValueError(f"a key of more than {MAX_KEY_PARTS} parts")
+            raise ValueError(f"a key has more than {MAX_KEY_PARTS} parts")
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -116,7 +119,9 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     for parent in parents:
         table = table.setdefault(parent, {})
         if not isinstance(table, dict):
-            raise ConfigError(f"--set {override!r}: {parent!r} is a value, not a section")
+            raise ConfigError(
+                f"--set {override!r}: {parent!r} is a value, not a section; name a section"
+            )
     table[last] = value
 
 
@@ -181,7 +186,7 @@ def _literal(value: Any) -> str:
         return "{" + ", ".join(f"{_key(str(k))} = {_literal(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
-    raise TypeError(f"{type(value).__name__} can't be written as TOML")
+    raise TypeError(f"{type(value).__name__} cannot be written as TOML")
 
 
 def _escape_control(character: str) -> str:

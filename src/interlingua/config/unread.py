@@ -25,9 +25,7 @@ def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
         ConfigError: one of them has another value than its default.
     """
     for name in _changed(config, names, when):
-        raise ConfigError(
-            f"{name} is set, but with {reason} nothing reads it; remove one of the two"
-        )
+        raise ConfigError(f"{name} has no effect with {reason}; remove one of them")
 
 
 def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
@@ -43,9 +41,7 @@ def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
         ConfigError: one of them has another value than its default.
     """
     for name in _changed(config, names, when):
-        raise ConfigError(
-            f"{name} is set, but without {needs} nothing reads it; give {needs}, or remove {name}"
-        )
+        raise ConfigError(f"{name} requires {needs}; set {needs}, or remove {name}")
 
 
 def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
@@ -65,16 +61,16 @@ def train_key_hint(section: str, values: Any) -> str:
 
     Args:
         section: ``run`` of ``--set run.threads=1``, passed to a verb that reads no such file.
-        values: the keys of the section with what they are set to.
+        values: the keys of the section with their values.
     """
     if section not in TRAIN_SECTIONS or not isinstance(values, Mapping):
         return ""
     for name, value in values.items():
         if name == "threads":
-            return f"; for the number of threads, set the environment: OMP_NUM_THREADS={value}"
+            return f"; set the number of threads in the environment: OMP_NUM_THREADS={value}"
         if section == "run" and name in ("device", "devices"):
-            return f"; say --{name} {value}"
-    return f"; [{section}] is a section of the files of interlingua train; see --help"
+            return f"; pass --{name} {value}"
+    return f"; [{section}] is a section of the files of `interlingua train`; see --help"
 
 
 def train_key_hint_of(setting: str) -> str:

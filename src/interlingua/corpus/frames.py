@@ -1,6 +1,6 @@
 """Tables in memory: frames of pandas and polars, tables of Arrow, data sets of ``datasets``.
 
-They are recognized by what they have, so that none of these packages is imported. A column is read
+They are recognized by attributes, so that none of these packages is imported. A column is read
 by its own conversion to a list, as the elements of Arrow's arrays are no strings, and numbers of
 pandas are those of numpy.
 """
@@ -27,14 +27,14 @@ def column_names(frame: Any) -> list[str]:
     """
     kind = type(frame).__name__
     if kind == "LazyFrame":
-        raise ConfigError("a LazyFrame holds no rows yet; collect() it first")
+        raise ConfigError("a LazyFrame contains no rows yet; call collect() first")
     # The columns of Arrow are their arrays.
     names = getattr(frame, "column_names", None)
     if names is None:
         names = frame.columns
     if isinstance(names, dict):
         raise ConfigError(
-            f"expected one table, got {with_article(kind)} of {', '.join(names)}; choose one"
+            f"expected one table, found {with_article(kind)} of {', '.join(names)}; choose one"
         )
     return [str(name) for name in names]
 
@@ -48,7 +48,7 @@ def column_values(frame: Any, name: str) -> list[Any]:
     names = column_names(frame)
     if names.count(name) != 1:
         problem = "several columns" if name in names else "no column"
-        raise DataError(f"the table has {problem} called {name!r}{did_you_mean(name, names)}")
+        raise DataError(f"the table has {problem} named {name!r}{did_you_mean(name, names)}")
     # The name of a column may be no text, for example a number.
     key = name
     if not hasattr(frame, "column_names"):
@@ -103,7 +103,9 @@ def frame_pairs(
     """
     names = column_names(frame)
     if (source_column is None) != (target_column is None):
-        raise ConfigError("name both source_column and target_column, or neither")
+        raise ConfigError(
+            "source_column requires target_column and the reverse; pass both or neither"
+        )
     chosen = [source_column, target_column]
     if None in chosen:
         found = header_columns(names)
@@ -113,7 +115,7 @@ def frame_pairs(
             chosen = [*names]
         else:
             raise DataError(
-                f"no columns of sources and targets among {shown_cells(names)}; name them:"
+                f"no source and target columns found among {shown_cells(names)}; pass for example"
                 " source_column='de', target_column='en'"
             )
     source, target = (str(name) for name in chosen)

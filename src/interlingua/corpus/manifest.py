@@ -129,7 +129,7 @@ class Manifest:
         try:
             return from_mapping(cls, content, where="manifest")
         except (ValueError, AttributeError) as error:
-            raise DataError(f"not a manifest ({error}); {CORPUS.remedy}", path=path) from error
+            raise DataError(f"is not a manifest ({error}); {CORPUS.remedy}", path=path) from error
 
 
 def prompt_of(folder: PathLike) -> str | None:

@@ -20,7 +20,7 @@ QUESTION_FOLDER = "question_encoder"
 """Folder of the question tower in a model directory, if it is not the passage tower."""
 QUERY_PROMPT = "query"
 PASSAGE_PROMPT = "passage"
-"""Names of the prompts that the towers put in front, where the model has prompts of these names."""
+"""Names of the prompts that the towers put in front, if the model has prompts of these names."""
 
 
 class DualEncoder:

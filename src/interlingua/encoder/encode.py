@@ -82,7 +82,7 @@ _WARNED_LIMITS: set[int] = set()
 
 @dataclass(slots=True)
 class EncodeReport:
-    """Record of what happened to the texts; one report can accumulate many calls."""
+    """Record of cut and blank texts; one report can accumulate many calls."""
 
     texts: int = 0
     tokens: int = 0
@@ -116,7 +116,7 @@ class EncodingModel(Protocol):
 
     @property
     def pooling(self) -> PoolingMode:
-        """How token states become a sentence vector."""
+        """The pooling of token states to a sentence vector."""
         ...
 
     @property
@@ -193,7 +193,7 @@ def encode_texts(
     tokenized = _tokenized_windows(
         encoder, checked, encoder.settings.prompt_text(prompt), language, counts
     )
-    # A generator has no length: what is done is shown without what is left.
+    # A generator has no length: the progress is shown without the remaining part.
     total = len(texts) if isinstance(texts, Sized) else None
     # Cut vectors are scaled afterwards: a part of a vector of length 1 has another length.
     normalizes = normalize and not form.cuts
@@ -208,7 +208,7 @@ def encode_texts(
         vectors = collect_vectors(encoded, form.width, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
-        log.warning("%s; this warning appears once", counts.cuts)
+        log.warning("%s; this warning is shown once", counts.cuts)
     return vectors
 
 
@@ -222,13 +222,16 @@ def _check_request(
     batch_size: int | None, batch_tokens: int, dtype: str, out: PathLike | None
 ) -> None:
     if batch_tokens < 1:
-        raise ConfigError(f"batch_tokens is {batch_tokens}; give a positive number of tokens")
+        raise ConfigError(
+            f"batch_tokens: expected a positive number of tokens, found {batch_tokens}"
+        )
     if batch_size is not None and batch_size < 1:
-        raise ConfigError(f"batch_size is {batch_size}; give a positive number of texts")
+        raise ConfigError(f"batch_size: expected a positive number of texts, found {batch_size}")
     check_choice("dtype", dtype, COMPUTE_DTYPES)
     if out is not None and is_special(out):
         raise DataError(
-            "a pipe or device can't hold vectors, as their head is written last; name a file",
+            "vectors cannot be written to a pipe or device, because their header is written"
+            " last; name a file",
             path=out,
         )
 
@@ -372,11 +375,13 @@ def _runner(
         )
     if dtype == "int8" and encoder.device.type != "cpu":
         raise ConfigError(
-            f"dtype int8 is for CPUs, but the model is on {encoder.device}; choose bfloat16 or auto"
+            f"dtype int8 runs only on CPUs, but the model is on {encoder.device}; use bfloat16"
+            " or auto"
         )
     if dtype == "tf32" and encoder.device.type != "cuda":
         raise ConfigError(
-            f"dtype tf32 is for NVIDIA GPUs, but the model is on {encoder.device}; choose float32"
+            f"dtype tf32 runs only on NVIDIA GPUs, but the model is on {encoder.device}; use"
+            " float32"
         )
     return _BatchRunner(encoder, dtype, normalize, shift, batch_size)
 

@@ -1,6 +1,6 @@
 """The encoder: text in, one vector per sentence out.
 
-It is what every method trains and every tool uses.
+Every method trains it, and every tool uses it.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ from interlingua.errors import (
     did_you_mean,
     with_article,
 )
+from interlingua.runtime.collection import no_collection
 from interlingua.runtime.devices import on_device
 from interlingua.runtime.progress import Progress
 from interlingua.storage.files import PathLike, atomic_directory
@@ -113,7 +114,7 @@ class Encoder(nn.Module):
         super().__init__()
         if vocabulary.size > backbone.config.vocab_size:
             raise ConfigError(
-                f"the vocabulary has {vocabulary.size} entries but the backbone only"
+                f"the vocabulary has {vocabulary.size} entries, but the backbone has only"
                 f" {backbone.config.vocab_size} word embeddings; set vocab_size to the"
                 " vocabulary's size"
             )
@@ -162,14 +163,14 @@ class Encoder(nn.Module):
         """
         if self.dim != self.hidden_size:
             raise ConfigError(
-                f"encoder: sentence vectors have {self.dim} numbers and token states"
-                f" {self.hidden_size}, but the method puts one in place of the other; use a model"
-                " without a Dense layer that changes the width"
+                f"encoder: sentence vectors have {self.dim} elements and token states"
+                f" {self.hidden_size}, but the method requires equal widths; use a model without"
+                " a Dense layer that changes the width"
             )
 
     @property
     def pooling(self) -> PoolingMode:
-        """How token states become a sentence vector."""
+        """The pooling of token states to a sentence vector."""
         return self.settings.pooling
 
     @property
@@ -194,7 +195,7 @@ class Encoder(nn.Module):
         if self.gradcache_sentences is None:
             states = self._states(batch, word_embeddings)
         else:
-            # The rows are what GradCache takes gradients of, so they are looked up beforehand.
+            # GradCache takes gradients of the rows, so they are looked up beforehand.
             if word_embeddings is None:
                 word_embeddings = self._looked_up(batch)
             states = in_parts(self._states, batch, word_embeddings, self.gradcache_sentences)
@@ -363,9 +364,9 @@ class Encoder(nn.Module):
             DataError: an element is not a text, or a vector for ``out`` is not finite.
         """
         if not (convert_to_numpy or convert_to_tensor):
-            raise ConfigError("convert_to_numpy is False; give convert_to_tensor=True for a tensor")
+            raise ConfigError("convert_to_numpy=False requires convert_to_tensor=True; set it")
         if convert_to_tensor and out is not None:
-            raise ConfigError("convert_to_tensor is for vectors in memory; drop it, or drop out")
+            raise ConfigError("convert_to_tensor and out cannot be combined; remove one")
         vectors = encode_texts(
             self,
             [texts] if isinstance(texts, str) else texts,
@@ -397,12 +398,12 @@ class Encoder(nn.Module):
             return prompt
         if prompt is not None:
             raise ConfigError(
-                f"prompt is {prompt!r} and prompt_name {prompt_name!r}; give one of them"
+                f"prompt {prompt!r} and prompt_name {prompt_name!r} cannot be combined; remove one"
             )
         prompts = self.settings.prompts
         if prompt_name not in prompts:
-            nearest = did_you_mean(prompt_name, prompts) or "; it has none"
-            raise ConfigError(f"the model has no prompt called {prompt_name!r}{nearest}")
+            nearest = did_you_mean(prompt_name, prompts) or "; the model has no prompts"
+            raise ConfigError(f"unknown prompt {prompt_name!r}{nearest}")
         return prompt_name
 
     def encode_query(self, texts: str | Iterable[str], **options: Any) -> Any:
@@ -541,8 +542,8 @@ class Encoder(nn.Module):
         if config.first_position != self.backbone.config.first_position:
             raise ConfigError(
                 f"trimming would move the padding id from {self.vocabulary.pad_id} to"
-                f" {vocabulary.pad_id}, and with it the positions of a {config.model_type} model;"
-                " keep the ids below it too"
+                f" {vocabulary.pad_id} and shift the positions of a {config.model_type} model;"
+                " keep the ids below the padding id too"
             )
         weights = self.backbone.state_dict()
         rows = torch.from_numpy(kept).to(self.device)
@@ -580,6 +581,7 @@ class Encoder(nn.Module):
         return cls(backbone, vocabulary, settings)
 
     @classmethod
+    @no_collection()
     def load(cls, path_or_id: PathLike, *, device: str | torch.device | None = None) -> Encoder:
         """Read a model: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
 
@@ -696,12 +698,15 @@ def as_unit_rows(vectors: Tensor | np.ndarray | Sequence[Any]) -> Float[Tensor, 
     except (TypeError, ValueError, RuntimeError) as error:
         kind = with_article(type(vectors).__name__)
         raise DataError(
-            f"expected vectors (n, d) or one vector (d,), got {kind} ({error}); encode texts first"
+            f"expected vectors (n, d) or one vector (d,), found {kind} ({error}); encode texts"
+            " first"
         ) from None
     if rows.dim() == 1:
         rows = rows[None]
     if rows.dim() != 2:
-        raise DataError(f"expected vectors (n, d) or one vector (d,), got {tuple(rows.shape)}")
+        raise DataError(
+            f"expected vectors (n, d) or one vector (d,), found shape {tuple(rows.shape)}"
+        )
     return F.normalize(rows.float(), dim=1)
 
 
@@ -713,8 +718,8 @@ def _check_equal(one: Sequence[int], other: Sequence[int]) -> None:
     """
     if tuple(one) != tuple(other):
         raise DataError(
-            f"vectors of shapes {tuple(one)} and {tuple(other)} can't be compared; embed both by"
-            " one model, with one truncate_dim"
+            f"vectors of shapes {tuple(one)} and {tuple(other)} cannot be compared; embed both"
+            " with the same model and truncate_dim"
         )
 
 
@@ -765,8 +770,8 @@ def _refuse_zeros(weights: Mapping[str, Tensor], folder: Path) -> None:
         # The first rows are enough for most models: the whole table is large.
         if decides and not tensor[:100].any() and not tensor.any():
             raise CheckpointError(
-                f"{folder}: all numbers of {name} are 0, so that every text would have the same"
-                " vector; fetch or make the model again"
+                f"{folder}: all numbers of {name} are 0, so all texts would have the same"
+                " vector; download the model or train it again"
             )
 
 
@@ -785,7 +790,5 @@ def choose_device(name: str | None = None) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         # torch's message continues with a list of all kinds of devices
         reason = str(error).splitlines()[0][:100]
-        raise ConfigError(
-            f"device {name!r} can't be used ({reason}); there is always: cpu"
-        ) from error
+        raise ConfigError(f"device {name!r} cannot be used ({reason}); use cpu") from error
     return torch.device(name)

@@ -23,7 +23,7 @@ def check_finite(
     Args:
         vectors: the output of an encoder.
         name: name of a row in the message, e.g. the text it is the vector of.
-        error: what is raised.
+        error: class to raise.
 
     Raises:
         InterlinguaError: a row is not finite; the message names the first one.
@@ -35,8 +35,8 @@ def check_finite(
     count = "" if broken == 1 else f" and {broken - 1:,} more"
     # argmin of booleans is the first False.
     raised = error(
-        f"the encoder gave NaN or infinity for {name(int(np.argmin(finite)))}{count}; try --dtype"
-        " float32, leave the text out, or give other vectors"
+        f"the encoder returned NaN or infinity for {name(int(np.argmin(finite)))}{count}; pass"
+        " --dtype float32, remove the text, or use other vectors"
     )
     # A caller that tries other settings recognizes this error by the attribute.
     raised.vectors_not_finite = True
@@ -60,8 +60,8 @@ def warn_of_zeros(
     if not is_zero.any():
         return False
     log.warning(
-        "%s: %s of %s vectors are zeros, the first for %s: their cosine with any text is 0; check"
-        " the model, or leave these texts out",
+        "%s: %s of %s vectors are zeros, the first for %s; their cosine with any text is 0:"
+        " check the model, or remove these texts",
         *(origin, f"{int(is_zero.sum()):,}", f"{len(vectors):,}", name(int(np.argmax(is_zero)))),
     )
     return True

@@ -52,7 +52,7 @@ def calibrate_ranges(
     found: dict[int, Int8Ranges] = {}
     for window in windows(texts):
         whole = encoder.encode(window, prompt=prompt, language=language)
-        # Each width has ranges of its own: what is cut is scaled to length 1 again.
+        # Each width has its own ranges: cut vectors are scaled to length 1 again.
         for width in widths:
             form = VectorFormat.of(
                 settings, encoder.dim, dim=width, normalize=True, precision="float32"
@@ -62,7 +62,5 @@ def calibrate_ranges(
                 ranges = found[width].joined(ranges)
             found[width] = ranges
     if not found:
-        raise DataError(
-            "ranges are measured on texts, got none; give some thousand of the kind to be embedded"
-        )
+        raise DataError("no texts to measure ranges on; pass a few thousand typical texts")
     encoder.settings = dataclasses.replace(settings, int8_ranges={**settings.int8_ranges, **found})

@@ -21,11 +21,11 @@ class ModelInfo:
         digest: hex SHA-256 of weights and vocabulary; none if the weights are unknown (a function,
             an endpoint).
         library: the library that computes the embeddings.
-        dim: width of the vectors, where known before the first text.
+        dim: width of the vectors, if known before the first text.
         pooling: cls, mean or max.
         pooling_from: ``model`` where the model states it, ``requested`` where the user chose it,
             else ``assumed``.
-        normalized: whether the model scales its vectors to length 1 by itself, where known.
+        normalized: whether the model scales its vectors to length 1 by itself, if known.
         dtype: of the weights.
         max_tokens: longer texts are cut.
         device: where it runs.

@@ -62,8 +62,8 @@ class PairTemplate(NamedTuple):
         # Built again from its parts it must be what the tokenizer made.
         if [*one.ids, *template.separator, *one.ids[opening:]] != two.ids:
             raise ConfigError(
-                "the vocabulary joins pairs in its own way; use a BERT-, RoBERTa- or XLM-R-shaped"
-                " one"
+                "the vocabulary joins pairs in an unsupported way; use a vocabulary like that of"
+                " BERT, RoBERTa or XLM-R"
             )
         return template
 
@@ -116,7 +116,7 @@ class PairScorer(nn.Module):
 
     Args:
         encoder: reads the joined sequences; its own pooling plays no part.
-        pooling: what the head sees: the first token's state, or the mean of all.
+        pooling: the head's input: the first token's state, or the mean of all.
         dropout: of the head.
     """
 
@@ -143,8 +143,8 @@ class PairScorer(nn.Module):
         pairs = self.template.join(a, b)
         if pairs.max_seqlen > self.encoder.max_tokens:
             raise ConfigError(
-                f"a pair may have {pairs.max_seqlen} tokens, but the encoder takes"
-                f" {self.encoder.max_tokens}; lower the limit of tokens of a sentence"
+                f"a pair may have {pairs.max_seqlen} tokens, but the encoder reads at most"
+                f" {self.encoder.max_tokens}; lower the maximum number of tokens per sentence"
             )
         return pairs
 
@@ -212,8 +212,8 @@ class PairScorer(nn.Module):
         encoder = Encoder.load(folder)
         if not path.is_file():
             raise CheckpointError(
-                f"{folder}: no {HEAD_FILE}, so no cross-encoder; train one with method"
-                " cross_encoder"
+                f"{folder}: {HEAD_FILE} not found, so the model is not a cross-encoder; train"
+                " one with method cross_encoder"
             )
         pooling: PairPooling = "cls"
         with safe_open(path, "pt") as file:

@@ -51,7 +51,7 @@ class HiddenStates(NamedTuple):
         if not len(kept.states):
             return kept._zeros()
         rows = kept.sentence_of_token()[:, None].expand_as(kept.states)
-        # Without `include_self` the zeros count only where a sentence has no token.
+        # Without `include_self` the zeros count only if a sentence has no token.
         return kept._zeros().scatter_reduce(
             0, rows, kept._wide(), reduce="amax", include_self=False
         )

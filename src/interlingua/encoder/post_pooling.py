@@ -110,8 +110,8 @@ class PostPooling(nn.Sequential):
         for before, after in zip(self.dense_layers, self.dense_layers[1:], strict=False):
             if before.linear.out_features != after.linear.in_features:
                 raise ConfigError(
-                    f"a Dense layer gives {before.linear.out_features} numbers, the next one takes"
-                    f" {after.linear.in_features}; they must be equal"
+                    f"a Dense layer returns {before.linear.out_features} elements, but the next"
+                    f" one expects {after.linear.in_features}; make both numbers equal"
                 )
 
     @property
@@ -146,7 +146,7 @@ class PostPooling(nn.Sequential):
             return pooled_dim
         if dense[0].linear.in_features != pooled_dim:
             raise ConfigError(
-                f"the first Dense layer takes {dense[0].linear.in_features} numbers, but pooling"
-                f" gives {pooled_dim}"
+                f"the first Dense layer expects {dense[0].linear.in_features} elements, but"
+                f" pooling returns {pooled_dim}; make both numbers equal"
             )
         return int(dense[-1].linear.out_features)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float32
 
 Encode = Callable[..., Float32[np.ndarray, "n d"]]
-"""Gives one vector of each text of a list, in order.
+"""Function from a list of texts to one vector per text, in order.
 
 Its model, prompt and settings are bound; ``language=`` is the code of the texts' language. One that
 also has the keyword ``show_progress_bar`` counts the texts that are embedded.

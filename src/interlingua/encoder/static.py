@@ -22,7 +22,7 @@ from interlingua.runtime.devices import on_device
 from interlingua.runtime.progress import Progress
 
 STATIC_MAX_TOKENS = 1_000_000
-"""There are no positions, so texts may have any length."""
+"""Limit without effect in practice: without positions, texts may have any length."""
 
 
 class StaticBackbone(Backbone):

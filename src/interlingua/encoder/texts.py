@@ -55,32 +55,33 @@ def refuse_container(texts: Any, what: str) -> None:
         ConfigError: see ``checked_texts``.
     """
     if isinstance(texts, str):
-        raise ConfigError(f"{what}: expected a list of texts, got one string; put it in a list")
+        raise ConfigError(f"{what}: expected a list of texts, found one string; put it in a list")
     if isinstance(texts, bytes | bytearray):
         raise ConfigError(
-            f"{what}: expected a list of texts, got bytes; decode them and put the text in a list"
+            f"{what}: expected a list of texts, found bytes; decode them and put the text in a list"
         )
     # Tables of pandas, polars and Arrow have columns, and a loop would go over their names.
     if isinstance(texts, Mapping) or is_frame(texts):
         kind = type(texts).__name__
         if what == PAIRS:
             raise ConfigError(
-                f"{what}: expected pairs of texts, got {with_article(kind)}; give two columns:"
+                f"{what}: expected pairs of texts, found {with_article(kind)}; pass two columns:"
                 " zip(table['de'], table['en'])"
             )
         raise ConfigError(
-            f"{what}: expected a list of texts, got {with_article(kind)}; name one column of it,"
-            " as in"
-            " table['text']"
+            f"{what}: expected a list of texts, found {with_article(kind)}; pass one column, for"
+            " example table['text']"
         )
     # The keys of a dictionary are a set, too, but one in order.
     if isinstance(texts, Set) and not isinstance(texts, KeysView):
         raise ConfigError(
-            f"{what}: expected a list of texts, got a set, which has no order; give sorted(texts)"
+            f"{what}: expected a list of texts, found a set, which has no order; pass sorted(texts)"
         )
     # An array of zero dimensions has __iter__, which raises.
     if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
-        raise ConfigError(f"{what}: expected a list of texts, got {type(texts).__name__}")
+        raise ConfigError(
+            f"{what}: expected a list of texts, found {type(texts).__name__}; pass a list"
+        )
 
 
 def check_text(text: Any, row: int, what: str = "texts") -> str:
@@ -104,8 +105,9 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
         except UnicodeEncodeError as error:
             broken = ascii(text[error.start])
             raise DataError(
-                f"{place} has half a character, {broken}, which UTF-8 can't write; read the data"
-                " with its own encoding or drop it: text.encode(errors='ignore').decode()"
+                f"{place} contains an incomplete character, {broken}, which UTF-8 cannot encode;"
+                " decode the data with its own encoding, or remove it:"
+                " text.encode(errors='ignore').decode()"
             ) from None
     return text
 
@@ -120,7 +122,7 @@ def _described(value: Any) -> str:
     )
     if is_missing:
         return (
-            f"{value!r}, a missing value; drop such rows (table.dropna()) or fill them"
+            f"{value!r}, a missing value; remove such rows (table.dropna()) or fill them"
             " (table.fillna(''))"
         )
     if isinstance(value, bytes | bytearray):

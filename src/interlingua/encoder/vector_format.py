@@ -44,7 +44,7 @@ class Int8Ranges(NamedTuple):
             DataError: there are no vectors.
         """
         if not len(vectors):
-            raise DataError("ranges need vectors, got none; give texts to measure them on")
+            raise DataError("no vectors to measure ranges on; pass texts")
         return cls(tuple(vectors.min(axis=0).tolist()), tuple(vectors.max(axis=0).tolist()))
 
     def joined(self, other: Int8Ranges) -> Int8Ranges:
@@ -78,7 +78,7 @@ def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
         widths = {str(len(ranges.minimum)), str(len(ranges.maximum))}
         if widths != {name}:
             raise ValueError(
-                f"ranges for {name[:20]!r} dimensions have {' and '.join(sorted(widths))}"
+                f"the ranges for {name[:20]!r} dimensions have {' and '.join(sorted(widths))}"
             )
         if any(low > high for low, high in zip(*ranges, strict=True)):
             raise ValueError(f"a range for {name} dimensions ends below its start")
@@ -104,7 +104,9 @@ def quantize_vectors(
         return vectors
     if precision == "int8":
         if ranges is None:
-            raise ConfigError("int8 vectors need ranges; measure them with Int8Ranges.of(vectors)")
+            raise ConfigError(
+                "int8 vectors require ranges; measure them with Int8Ranges.of(vectors)"
+            )
         codes = np.clip(np.floor((vectors - ranges.starts) / ranges.steps), 0, _STEPS)
         return np.asarray((codes - OFFSET).astype(np.int8))
     bits = np.packbits(vectors > 0, axis=-1)
@@ -129,17 +131,19 @@ def dequantize_vectors(
     """
     if codes.dtype == np.int8 and codes.shape[1] == width:
         if ranges is None:
-            raise ConfigError("int8 vectors need the ranges that they were made with")
+            raise ConfigError(
+                "int8 vectors require the ranges that encoded them; pass the same Int8Ranges"
+            )
         return np.asarray((codes.astype(np.float32) + OFFSET) * ranges.steps + ranges.starts)
     # Eight dimensions in a byte, rounded up.
     packed_width = ceil_div(width, 8)
     if codes.dtype not in (np.int8, np.uint8) or codes.shape[1] != packed_width:
         raise DataError(
-            f"expected codes of vectors of width {width}, int8 or bits, got {codes.dtype} of shape"
-            f" {codes.shape}"
+            f"expected int8 or bit codes of vectors of width {width}, found {codes.dtype} of"
+            f" shape {codes.shape}"
         )
     packed = codes
-    # By way of 16 bits, since a signed byte has no room for what is added.
+    # By way of 16 bits, since a signed byte has no room for the summand.
     if codes.dtype == np.int8:
         packed = (codes.astype(np.int16) + OFFSET).astype(np.uint8)
     bits = np.unpackbits(packed, axis=1, count=width)
@@ -162,7 +166,7 @@ class VectorFormat:
     Attributes:
         width: elements that are kept, from the first.
         cuts: whether these are not all.
-        normalize: whether what was cut is scaled to length 1.
+        normalize: whether cut vectors are scaled to length 1.
         precision: type of the stored elements.
         ranges: for int8.
     """
@@ -204,8 +208,8 @@ class VectorFormat:
         ranges = settings.int8_ranges.get(kept)
         if precision == "int8" and not normalize:
             raise ConfigError(
-                "precision int8 is for vectors of length 1, which its ranges are measured on;"
-                " normalize"
+                "precision int8 requires vectors of length 1, because its ranges are measured on"
+                " them; keep normalize_embeddings=True"
             )
         if precision == "int8" and ranges is None:
             raise ConfigError(
@@ -246,8 +250,8 @@ def check_width(truncate_dim: int, longest: int) -> None:
     """
     if not 1 <= truncate_dim <= longest:
         raise ConfigError(
-            f"truncate_dim is {truncate_dim}, but the model's vectors have {longest} elements;"
-            f" choose 1 to {longest}"
+            f"truncate_dim: expected a number from 1 to {longest}, found {truncate_dim}; the"
+            f" vectors of the model have {longest} elements"
         )
 
 
@@ -259,7 +263,7 @@ def first_elements(
     Args:
         vectors: of any width from ``dim``.
         dim: elements to keep.
-        normalize: scale what is left to length 1.
+        normalize: scale the cut vectors to length 1.
     """
     # A copy, so that the whole vectors need not be kept.
     kept = np.array(vectors[:, :dim])

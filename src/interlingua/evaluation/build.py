@@ -58,9 +58,12 @@ def build_tasks(
     if isinstance(suite, str):
         suite = [name.strip() for name in suite.split(",") if name.strip()]
     if not suite:
-        raise ConfigError("the suite is empty; name tasks, e.g. tatoeba,xsim")
+        raise ConfigError("the suite is empty; pass tasks, for example tatoeba,xsim")
     if languages is not None and not languages:
-        raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
+        raise ConfigError(
+            "the list of languages is empty; pass languages, for example de,sw, or remove the"
+            " option"
+        )
     options: dict[str, Any] = {"compare": compare}
     if languages is not None:
         options["languages"] = languages
@@ -89,7 +92,7 @@ def _check_settings_are_of(suite: Sequence[str | Task], options_of: Mapping[str,
     for name, values in options_of.items():
         if not set(SUITES.get(name, (name,))) & set(names):
             hint = train_key_hint(name, values) or did_you_mean(name, names)
-            raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{hint}")
+            raise ConfigError(f"--set {name}.…: the suite contains no task {name!r}{hint}")
 
 
 def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -103,8 +106,8 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
         # a value may hold dots, so only what is before the first = is looked at
         if "." not in setting.partition("=")[0]:
             raise ConfigError(
-                f"--set {setting!r}: expected task.option=value, e.g. stsb.split=dev"
-                f"{train_key_hint_of(setting)}"
+                f"--set {setting!r}: expected task.option=value, for example"
+                f" stsb.split=dev{train_key_hint_of(setting)}"
             )
         apply_override(table, setting)
     return table
@@ -130,7 +133,9 @@ def _build(
         fields = {key for member in SUITES[group] for key in _fields_of(member)}
         unknown = [key for key in options_of[group] if key not in fields]
         if unknown:
-            raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
+            raise ConfigError(
+                f"--set {group}.{unknown[0]}: no task of {group} has this option; remove it"
+            )
     # options of the task override options of its group
     for_all = {key: value for group in groups for key, value in options_of[group].items()}
     own = {key: value for key, value in for_all.items() if key in known}
@@ -150,7 +155,7 @@ def _fields_of(name: str) -> set[str]:
 
 def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:
     if not Path(data).is_dir():
-        raise DataError("no such folder; check the path", path=data)
+        raise DataError("folder not found; check the path", path=data)
     present = {}
     for name, task in members.items():
         # find() raises DataError where a task's folder or files are absent
@@ -159,11 +164,11 @@ def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[T
             present[name] = task
     if not present:
         raise DataError(
-            f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md",
+            f"no data set of {group} found ({', '.join(members)}); see docs/data.md",
             path=data,
         )
     if absent := [name for name in members if name not in present]:
-        log.warning("%s: no data for %s, left out", group, ", ".join(absent))
+        log.warning("%s: skipped, because their data are missing: %s", group, ", ".join(absent))
     return list(present.values())
 
 
@@ -186,13 +191,13 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
     lacks: list[dict[str, LanguageAbsentError]] = []
     for task in tasks:
         left, absent = _of_its_own(task, data)
-        what = " and so the whole task"
+        what = " with the whole task"
         if left is not None:
             kept.append(left)
             what = ""
         lacks.append(absent)
         if absent:
-            log.warning("%s: nothing in %s here, left out%s", task.name, ", ".join(absent), what)
+            log.warning("%s: no data in %s, skipped%s", task.name, ", ".join(absent), what)
     # a language that all tasks lack is among those that the first one lacks
     for item, error in lacks[0].items():
         if not kept or all(item in absent for absent in lacks):

@@ -194,7 +194,7 @@ class CachedEncoder:
         titles: Sequence[str] | None = None,
     ) -> Int64[ndarray, " n"]:
         """Embed the texts that have no vector yet, and return the row of each text in the file."""
-        # an encoder with one tower reads a title as the beginning of its passage
+        # an encoder with one tower reads a title as the start of its passage
         if titles is not None and not self.two_towers:
             texts = [
                 with_title(text, title, None) for text, title in zip(texts, titles, strict=True)
@@ -361,8 +361,8 @@ def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path
     """
     if model.identity is None:
         raise ConfigError(
-            f"vectors of {model.name} can't be kept, since a change of it would go unnoticed; drop"
-            " the cache, or name a version: --set function.version=1"
+            f"vectors of {model.name} cannot be cached, because a change of the model would not be"
+            " detected; remove the cache, or set a version: --set function.version=1"
         )
     about = vectors_depend_on(model, encoder, prompt)
     folder = cache.expanduser() / f"{model_folder(model.name, Path()).name}-{_digest(about)}"

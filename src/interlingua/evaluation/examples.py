@@ -141,7 +141,9 @@ def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
                 subset, example = _from_json(parse_json(line))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise DataError(
-                    f"no wrong neighbor ({error}); evaluate again", path=path, line=number
+                    f"not a wrong neighbor ({error}); run `interlingua evaluate` again",
+                    path=path,
+                    line=number,
                 ) from error
             examples.setdefault(subset, []).append(example)
     return {subset: tuple(found) for subset, found in examples.items()}

@@ -63,9 +63,9 @@ def load_data(task: Any, data: Path) -> str | None:
         task.load_data()
     except Exception as error:
         reason = " ".join(str(error).split())[:120]
-        places = f"neither {clone} nor the Hugging Face cache has them"
+        places = f"not found in {clone} nor in the Hugging Face cache"
         raise DataError(
-            f"no data for {name}: {places}, nor the hub ({type(error).__name__}: {reason})"
+            f"no data for {name}: {places}, and the hub failed ({type(error).__name__}: {reason})"
         ) from error
     return clone.name if clone.is_dir() else None
 

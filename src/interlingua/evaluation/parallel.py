@@ -145,17 +145,18 @@ def read_parallel(
     folder = next(iter(files.values())).parent
     if len(files) < at_least:
         raise DataError(
-            f"{len(files)} language{'s' * (len(files) != 1)} here; {at_least} are needed; name"
-            " more with --languages",
+            f"{at_least} languages are required, found {len(files)}"
+            f" language{'s' * (len(files) != 1)}; add more with --languages",
             path=folder,
         )
     lines = {code: read_evaluation_lines(path) for code, path in files.items()}
     first = next(iter(lines))
     for code, texts in lines.items():
         if len(texts) != len(lines[first]):
-            there = f"{files[first].name} next to it has {len(lines[first])}"
+            there = f"{files[first].name} in the same folder has {len(lines[first])}"
             raise DataError(
-                f"{count_of(len(texts), 'lines')}, but {there}; aligned files have equal lengths",
+                f"{count_of(len(texts), 'lines')}, but {there}; aligned files require equal"
+                " numbers of lines",
                 path=files[code],
             )
     # a published set is recognized by the digests of its languages, of which some may be absent

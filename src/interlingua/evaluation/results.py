@@ -38,7 +38,7 @@ TABLE_SUFFIX = ".jsonl"
 """Suffix of tables of results."""
 ANALYSIS_KEY = "analysis"
 """Key that an analysis has and a result has not."""
-OWN = "interlingua"  # the key of what mteb's layout has no place for
+OWN = "interlingua"  # the key of values for which mteb's layout has no place
 _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision",
     "settings", "changed", "groups", "provenance", "members", "notes", "tables", "shown",
@@ -59,7 +59,7 @@ _LATER_FIELDS: dict[str, Any] = {
 NOT_OF_THE_KIND = (ValueError, KeyError, TypeError, AttributeError, StopIteration)
 """Errors of reading JSON that is not a result or an analysis."""
 Write = Callable[[Path], None]
-"""Makes a file of that name, whole."""
+"""Function that makes a file of that name, complete."""
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:
@@ -225,7 +225,7 @@ def read_results(
             results.append(read_result(file, examples=examples))
     if not results and needed:
         raise DataError(
-            "no result files here; run interlingua evaluate",
+            "no result files found; run `interlingua evaluate`",
             path=", ".join(map(str, folders)) or None,
         )
     return results
@@ -254,13 +254,13 @@ def read_table(
             yield read(record)
         except NOT_OF_THE_KIND as error:
             raise DataError(
-                f"not {kind} ({type(error).__name__}: {error}); write the table with"
-                " interlingua compare RESULTS -o TABLE.jsonl",
+                f"not {kind} ({type(error).__name__}: {error}); create the table with: interlingua"
+                " compare RESULTS -o TABLE.jsonl",
                 path=path,
                 line=number,
             ) from error
     if is_empty:
-        raise DataError("no results in this table; remove it", path=path)
+        raise DataError("the table contains no results; remove it", path=path)
 
 
 def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
@@ -280,11 +280,13 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         raise
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path", path=path
+            f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
     except NOT_OF_THE_KIND as error:
         raise DataError(
-            f"not a result file ({type(error).__name__}: {error})", path=path
+            f"not a result file ({type(error).__name__}: {error}); run `interlingua evaluate`"
+            " again",
+            path=path,
         ) from error
     if not examples:
         return result
@@ -413,10 +415,10 @@ def _result_files(path: Path) -> list[Path]:
     others = ("model_meta.json", ANALYSIS_SUFFIX)
     files = sorted(file for file in path.rglob("*.json") if not file.name.endswith(others))
     if not files and next(path.rglob(f"*{ANALYSIS_SUFFIX}"), None) is None:
-        remedy = "run interlingua evaluate"
+        remedy = "run `interlingua evaluate`"
         if next(path.rglob(f"*{TABLE_SUFFIX}"), None) is not None:
-            remedy = f"name the table of results ({TABLE_SUFFIX}) itself"
-        raise DataError(f"no result files below this folder; {remedy}", path=path)
+            remedy = f"pass the table of results ({TABLE_SUFFIX}) itself"
+        raise DataError(f"the folder contains no result files; {remedy}", path=path)
     return files
 
 
@@ -432,7 +434,7 @@ def write_together(
         sidecars: path -> function that writes it; if None, an existing file is removed.
     """
     with exclusive(
-        path.parent, remedy="name another --output", name=f".{path.stem}.lock", wait=True
+        path.parent, remedy="use another --output", name=f".{path.stem}.lock", wait=True
     ):
         # 1. the larger files, under names that no result counts yet
         digests = {}
@@ -458,7 +460,7 @@ def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
     Args:
         path: of the result.
         sidecar: the usual name of the file.
-        digests: what the result names; empty in results of earlier versions, which have the file
+        digests: those of the result; empty in results of earlier versions, which have the file
             under its usual name.
 
     Raises:
@@ -475,7 +477,8 @@ def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
         if sha256_file(file) == expected:
             return file
     raise DataError(
-        "changed since the result was written, or of another one; evaluate again", path=sidecar
+        "the file does not belong to the current result; run `interlingua evaluate` again",
+        path=sidecar,
     )
 
 

@@ -43,7 +43,7 @@ SAME = 1e-6
 """Vectors are the same if their largest difference in any place is at most this fraction of the
 largest number."""
 MOST_CUT = 0.05
-"""Share of cut texts above which scores measure only the beginnings of texts."""
+"""Share of cut texts above which scores measure only the starts of texts."""
 ProbeVectors = list[Float32[ndarray, "n d"]]
 """The vectors of each column of the probe."""
 
@@ -119,8 +119,8 @@ def cut_note(texts: int, cut: int | None, max_tokens: int | None) -> list[str]:
     if not cut or cut <= MOST_CUT * texts:
         return []
     return [
-        f"{100 * cut / texts:.0f} % of the texts were cut to {max_tokens} tokens; the scores are"
-        " of their beginnings"
+        f"{100 * cut / texts:.0f} % of the texts were cut to {max_tokens} tokens; the"
+        " scores are for the truncated texts"
     ]
 
 
@@ -230,8 +230,8 @@ def _on_pooling(encoder: Any, model: ModelInfo) -> list[str]:
     if model.pooling_from != "requested" or own in (None, model.pooling):
         return []
     return [
-        f"pooling {model.pooling} is not the model's own {own}; drop --pooling to read it as it"
-        " was made"
+        f"pooling {model.pooling} differs from the model's own {own}; remove --pooling to"
+        " use that of the model"
     ]
 
 
@@ -246,12 +246,12 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     if best.mean() - requested.mean() < _LEAST_GAIN or not is_significant:
         return []
     scores = (
-        f"{100 * best.mean():.0f} % of {len(best)} searches instead of"
-        f" {100 * requested.mean():.0f} %"
+        f"the right sentence in {100 * best.mean():.0f} % of {len(best)} searches instead"
+        f" of {100 * requested.mean():.0f} %"
     )
     return [
-        f"with {label} it finds its sentence in {scores} on a probe of translations; is it read as"
-        " it was trained?"
+        f"on a probe of translations, {label} retrieves {scores}; check that the model is"
+        " used as it was trained"
     ]
 
 
@@ -263,8 +263,8 @@ def _on_sameness(columns: ProbeVectors) -> list[str]:
         return []
     what = "the same" if largest else "zero"
     return [
-        f"the vectors of all sentences are {what}, so no score means anything; are its weights and"
-        " the text read?"
+        f"the vectors of all sentences are {what}, so the scores are meaningless; check"
+        " the model's weights and the texts"
     ]
 
 
@@ -272,12 +272,13 @@ def _on_scale(cosine: float, spread: float, dot_tasks: Sequence[str]) -> list[st
     found = []
     if cosine > MOST_COSINE:
         found.append(
-            f"unrelated sentences have a mean cosine of {cosine:.2f}; rankings can be right, but a"
-            " threshold on cosines means little: use a margin"
+            f"unrelated sentences have a mean cosine of {cosine:.2f}; rankings can still be right,"
+            " but a threshold on cosines is unreliable: use a margin"
         )
     if dot_tasks and spread > UNEQUAL_LENGTHS:
         found.append(
-            f"{', '.join(dot_tasks)} compares by inner product, but the vectors' lengths vary by"
-            f" {100 * spread:.0f} %; is that what it was trained with? say similarity=cosine if not"
+            f"{', '.join(dot_tasks)} uses the inner product, but the lengths of the vectors vary"
+            f" by {100 * spread:.0f} %; if the model was not trained with the inner product, set"
+            " similarity=cosine"
         )
     return found

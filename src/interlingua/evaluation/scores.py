@@ -85,14 +85,14 @@ class TaskResult:
         provenance: model, machine and versions; filled in by the suite.
         members: group -> the subsets in it, by name.
         notes: remarks for a reader of the numbers, such as queries that were counted as 0.
-        items: subset -> what its main score was computed from; not every task keeps it.
-        examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have
+        items: subset -> inputs of its main score; not every task keeps them.
+        examples: subset -> a sample of errors, for a reader; only tasks that retrieve have
             it.
         tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of
             languages.
         shown: metrics next to the main one in a table of all tasks.
         lower_is_better: metrics that are better low, although the task's main one is better high.
-        mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files
+        mteb: if mteb computed the scores its own ``result`` and ``model_meta``, written to files
             of their own.
     """
 

@@ -144,7 +144,7 @@ def _have_same_items(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
 
 
 def _kind(items: Items) -> tuple[int, bytes | None, bool]:
-    """Return what must be equal for items to be drawn together: number, gold, having weights."""
+    """Return the key of items that are drawn together: number, gold, having weights."""
     gold: bytes | None = None
     if items.gold is not None:
         gold = items.gold.tobytes()

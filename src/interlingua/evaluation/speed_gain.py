@@ -66,9 +66,9 @@ class Against:
         head = ["P@1, mean of both directions", "pairs", "slow", "fast"]
         yield from Table("", head, rows).text()
         yield (
-            f"{self.speed:,.0f} times as many texts a second:"
-            f" {self.texts / max(self.fast_seconds, 1e-9):,.0f} against"
-            f" {self.texts / max(self.slow_seconds, 1e-9):,.0f} in a second of one core;"
+            f"{self.speed:,.0f} times as many texts per second:"
+            f" {self.texts / max(self.fast_seconds, 1e-9):,.0f} and"
+            f" {self.texts / max(self.slow_seconds, 1e-9):,.0f} per second on one core;"
             f" {100 * (self.slow - self.fast):.1f} points of P@1 lost"
         )
 
@@ -100,7 +100,8 @@ def against(
     ]
     if not files:
         raise DataError(
-            "no <a>-<b>.tsv files here to compare on; hold out pairs when preparing the corpus",
+            "no <a>-<b>.tsv files found for the comparison; hold out pairs when you prepare the"
+            " corpus",
             path=folder,
         )
     found: dict[str, Found] = {}

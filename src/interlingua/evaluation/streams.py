@@ -90,7 +90,7 @@ def keep_vectors(
     for chunk in portions(texts, portion):
         rows.frombytes(np.asarray(keep(chunk), dtype=np.int64).tobytes())
     if not rows:
-        raise DataError("no texts to embed; the file is empty")
+        raise DataError("the file is empty; expected texts to embed")
     return KeptVectors(read, np.frombuffer(rows, dtype=np.int64), normalize=normalize)
 
 
@@ -126,7 +126,7 @@ def stream_vectors(
             file.write(np.ascontiguousarray(vectors).data)
             rows += len(chunk)
         if not rows:
-            raise DataError("no texts to embed; the file is empty")
+            raise DataError("the file is empty; expected texts to embed")
         # the map keeps the file alive after it is closed, and sees only what was flushed
         file.flush()
         return np.memmap(file, dtype=np.float32, mode="r", shape=(rows, dim))

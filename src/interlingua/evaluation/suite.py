@@ -81,7 +81,7 @@ def evaluate_suite(
         output: gets each result as its task ends, and the vectors of an interrupted suite, which
             then resumes with them.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
-        budget: embed no more texts after this time; it records what was left out.
+        budget: embed no more texts after this time; it records the skipped ones.
         check: test first whether pooling, prompt and scale look right, and warn if not.
         shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score
             nothing.
@@ -146,11 +146,15 @@ def _results(
 def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
     """Return the data's folder, after checking that the arguments are in their order."""
     if not isinstance(suite, str) and callable(getattr(suite, "encode", None)):
-        raise ConfigError(f"evaluate takes an encoder first, got {type(encoder).__name__}; {ORDER}")
+        raise ConfigError(
+            f"the first argument: expected an encoder, found {type(encoder).__name__}; {ORDER}"
+        )
     if data is None:
         data = os.environ.get("INTERLINGUA_DATA")
     if data is None:
-        raise DataError("no data: name the folder of the data sets, or set INTERLINGUA_DATA")
+        raise DataError(
+            "no folder of data sets is set; pass the folder, or set the variable INTERLINGUA_DATA"
+        )
     return Path(data).expanduser()
 
 
@@ -163,8 +167,8 @@ def _loaded(
         return loaded, model or info
     if not callable(getattr(encoder, "encode", None)):
         raise ConfigError(
-            "evaluate takes an encoder (interlingua.load) or a model's folder first, got"
-            f" {type(encoder).__name__}; {ORDER}"
+            "the first argument: expected an encoder (interlingua.load) or a model's folder,"
+            f" found {type(encoder).__name__}; {ORDER}"
         )
     return encoder, model
 
@@ -221,14 +225,17 @@ def _checked(
     # a file of vectors has none for the texts of the probe
     if model.library == PRECOMPUTED:
         return None
-    # only where a task asks for inner products do unequal lengths matter
+    # only if a task asks for inner products do unequal lengths matter
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_sanity(encoder, model, prompt=prompt, dot_tasks=by_dot)
     # whatever it is: a function may know no text but its own, and a try is not a reason to stop
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
-        untried = f"the sentences to try the model on could not be embedded ({reason})"
+        untried = (
+            "the checks of the model were skipped, because their sentences could not be"
+            f" embedded ({reason})"
+        )
         return {"warnings": [untried], _LATE: untried}
     for warning in found.warnings:
         log.warning("%s", warning)
@@ -256,7 +263,7 @@ class _SuiteProgress(Progress):
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
     ) -> None:
-        """Begin the task, or correct its total, which may grow while it runs."""
+        """Start the task, or correct its total, which may grow while it runs."""
         before = sum(self._totals[:-1])
         self._totals[-1] = total or 0
         expected = round(sum(self._totals) * self._tasks / len(self._totals))
@@ -285,7 +292,7 @@ def evaluate_within(
     instead.
 
     Args:
-        budget: records what was left out; None for no limit.
+        budget: records the skipped texts; None for no limit.
         task: the task to score.
         encoder: with that budget.
         data: the data's folder.
@@ -329,8 +336,8 @@ def _scored_parts(
     names = ", ".join(absent)
     budget.left_out[result.task] = f"{len(absent)} of {len(parts)} ({names})"
     note = (
-        f"the budget of {budget} was used: {len(embedded)} of {len(parts)} scored, left out:"
-        f" {names}"
+        f"the budget of {budget} is used up: {len(embedded)} of {len(parts)} were scored,"
+        f" skipped: {names}"
     )
     return dataclasses.replace(result, notes=(*result.notes, note))
 
@@ -370,13 +377,14 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
     found = parse_shard(shard)
     if cache is None:
         raise ConfigError(
-            "--shard and --devices need --cache, the folder in which all parts keep their vectors"
+            "--shard and --devices require --cache; pass the folder in which all parts store"
+            " their vectors"
         )
     # checked before anything is embedded
     whole = [task.name for task in tasks if not hasattr(task, "embed_shard")]
     if whole:
         raise ConfigError(
-            f"--shard, --devices: expected retrieval tasks, got {', '.join(whole)}; run without"
-            " them"
+            f"--shard and --devices: expected retrieval tasks, found {', '.join(whole)}; remove"
+            " these tasks"
         )
     return found

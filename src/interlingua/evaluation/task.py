@@ -1,10 +1,10 @@
 """The base classes of tasks: evaluation protocols over a folder of data.
 
-The base class here does what all of them need, so that each reads like its paper.
+The base class has their common code, so that each reads like its paper.
 
 ``Task.evaluate`` finds the data set's folder, has its units scored one after the other, and makes
 one result of their scores: means over groups of languages, digests of the data, the result's name,
-options and time. A task states three things: where its data lie (``folders`` and ``reader``), what
+options and time. A task states three things: where its data are (``folders`` and ``reader``), what
 is scored on its own (``units``), and how (``score``). One that scores all of its data together,
 such as a pool of all languages, replaces ``run`` instead.
 """
@@ -100,7 +100,7 @@ class Findings:
         folder: of the data.
         subsets: scores, in the data's order.
         digests: key of a unit -> SHA-256 of its contents.
-        added: digests of what was scored besides the data set, such as altered sentences.
+        added: digests of scored texts outside of the data set, such as altered sentences.
         is_official: whether all units have the sizes of the protocol's own data.
         revision: the published revision with these digests; set after scoring.
         repeats: subset -> see ``Scored.repeats``.
@@ -162,7 +162,7 @@ class Task(CheckedSettings, abc.ABC):
         folders: usual names of the data's folder.
         reader: see ``files``.
         expected: description of the expected files, for the error if they are missing.
-        published: the key of the data's digests in ``data/evaluation_sets.json``, where they are
+        published: the key of the data's digests in ``data/evaluation_sets.json``, if they are
             known.
     """
 
@@ -230,16 +230,16 @@ class Task(CheckedSettings, abc.ABC):
         """Return the files that ``reader`` finds in a folder, by key; nothing in another layout."""
         reader = getattr(type(self), "reader", None)
         if reader is None:
-            raise NotImplementedError(f"{type(self).__name__} needs reader, or files")
+            raise NotImplementedError(f"{type(self).__name__} must define reader, or files")
         return reader(folder)
 
     def units(self, folder: Path) -> Iterable[Unit[Any]]:
         """Read the units to be scored separately."""
-        raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
+        raise NotImplementedError(f"{type(self).__name__} must define units and score, or run")
 
     def score(self, encoder: CachedEncoder, unit: Unit[Any]) -> Scored:
         """Run the protocol on one unit."""
-        raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
+        raise NotImplementedError(f"{type(self).__name__} must define units and score, or run")
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """Run the protocol on all of the data.
@@ -281,7 +281,7 @@ class Task(CheckedSettings, abc.ABC):
     def fingerprint(self, found: Findings) -> str:
         """Return the SHA-256 of the scored data."""
         contents = [list(found.digests), list(found.digests.values())]
-        # only where there is any: digests of other results stay what they were
+        # only if there is any: digests of other results do not change
         if found.added:
             contents.append(found.added)
         return content_sha256(contents)
@@ -341,7 +341,7 @@ class LanguageTask(Task):
 
     def unit(self, key: str, file: Any, folder: Path) -> Unit[Any]:
         """Read one of the ``files``; ``folder`` is named in errors."""
-        raise NotImplementedError(f"{type(self).__name__} needs unit, or units")
+        raise NotImplementedError(f"{type(self).__name__} must define unit, or units")
 
     def parts(self, data: Path) -> list[str]:
         """Return the parts that ``languages`` selects.

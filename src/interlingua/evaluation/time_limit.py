@@ -11,7 +11,7 @@ from interlingua.errors import ConfigError
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
-class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is not an error
+class BudgetUsed(Exception):  # noqa: N818 - the end of a task here is not an error
     """Texts remain to be embedded, but the time limit has passed."""
 
 
@@ -25,7 +25,7 @@ class Budget:
         clock: returns the time, in seconds.
 
     Attributes:
-        left_out: task -> what of it was left out.
+        left_out: task -> its skipped parts.
     """
 
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -45,7 +45,7 @@ class Budget:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
         if not found or float(found[1]) <= 0:
             raise ConfigError(
-                f"budget {text!r}: not a time; give a number with a unit, e.g. 90s, 10m or 2h"
+                f"budget: expected a time with a unit, for example 90s, 10m or 2h, found {text!r}"
             )
         return cls(float(found[1]) * _UNITS[found[2]])
 
@@ -65,4 +65,4 @@ class Budget:
         if not self.left_out:
             return None
         parts = "; ".join(f"{task}: {what}" for task, what in self.left_out.items())
-        return f"the budget of {self} was used; left out: {parts}"
+        return f"the budget of {self} is used up; skipped: {parts}"

@@ -46,7 +46,7 @@ def validation_evaluator(
     languages: Sequence[str] | None = None,
     prompt: str | None = None,
 ) -> Evaluator:
-    """Read a prepared corpus's ``valid_text`` once and return what the training loop calls.
+    """Read a prepared corpus's ``valid_text`` once and return the training loop's evaluation.
 
     Args:
         folder: ``<a>-<b>.tsv`` files.
@@ -67,7 +67,8 @@ def validation_evaluator(
     files = pair_files_by_key(Path(folder))
     if not files:
         raise DataError(
-            "no <lang>-eng.tsv files here to validate on; prepare the corpus again", path=folder
+            "no <lang>-eng.tsv files found for the validation; prepare the corpus again",
+            path=folder,
         )
     source_languages = {key: file.source_language for key, file in files.items()}
     pairs = []
@@ -87,7 +88,7 @@ def validation_evaluator(
         with CachedEncoder(encoder, prompt=prompt) as cached:
             scores = np.array([_both_ways(cached, *pair) for pair in pairs])
         if cached.report and cached.report.cut_rows and not is_reported:
-            log.warning("in validation %s", cached.report.cuts)
+            log.warning("during validation, %s", cached.report.cuts)
             is_reported = True
         forward, backward = (float(mean) for mean in scores.mean(axis=0))
         return {
@@ -104,7 +105,7 @@ def validation_evaluator(
 def similarity_evaluator(
     paths: Sequence[Path], *, languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
 ) -> Evaluator:
-    """Read similarity sets once and return what the training loop calls.
+    """Read similarity sets once and return the training loop's evaluation.
 
     Args:
         paths: files of pairs with scores (``interlingua.corpus.formats.labeled_pairs``); of files

@@ -3,7 +3,7 @@
 A file is a header and records of one size, each a key, a mark with a checksum, and a vector. It is
 only ever appended to. A process that is killed leaves whole records and at most one broken one at
 the end, which the next writes over. In a folder that processes share, each appends to a file that
-it has locked, and reads those of the others as they were when it began. So none waits for another
+it has locked, and reads those of the others as they were when it started. So none waits for another
 and none can damage another's vectors.
 
 They are not a workspace: the lock of that keeps other runs out, while many runs use one cache at a
@@ -224,7 +224,7 @@ class VectorFile:
         for mark, vector in zip(records["mark"].tolist(), found, strict=True):
             if (mark ^ _checksum(vector)) & ~_MARK:
                 raise DataError(
-                    "vectors kept here are damaged; remove the file, they are computed again",
+                    "the cached vectors are damaged; delete the file, and they are computed again",
                     path=self._path,
                 )
         return found

@@ -280,11 +280,12 @@ def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, st
             found.append((content["task_name"], settings, own["main_metric"], mean))
         except (KeyError, TypeError, ZeroDivisionError, AttributeError) as error:
             raise CheckpointError(
-                f"{file}: not a result file ({error}); give what interlingua evaluate wrote"
+                f"{file}: is not a result file ({error}); pass a file that `interlingua"
+                " evaluate` wrote"
             ) from error
     if others:
         log.warning(
-            "the card leaves out %d of %d result files: they are not this model's",
+            "the card omits %d of %d result files, which belong to other models",
             others,
             len(files),
         )
@@ -313,5 +314,5 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = parse_json(read_json_text(path))
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: can't be read ({error})") from error
+        raise CheckpointError(f"{path}: cannot be read ({error}); check the file") from error
     return content

@@ -11,7 +11,7 @@ holds them, and everything refers to it:
 - ``onnx/model_quantized.onnx``, the same with products of integers: it rounds the widened matrices
   to int8 rows, which onnxruntime also does only once, when the session starts.
 
-ONNX allows no file outside the graph's folder, so the weights lie there and not next to
+ONNX allows no file outside the graph's folder, so the weights are there and not next to
 ``config.json``.
 """
 
@@ -76,15 +76,15 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
     """
     if isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(
-            "--compact is for transformers; store token vectors in eight bits with --dtype int8"
+            "--compact supports only transformers; for token vectors use --dtype int8"
         )
     # A graph refers to whole tensors of the weight file, so each of our matrices must be one.
     family_name = encoder.backbone.config.model_type
     family = FAMILIES[family_name]
     if any(len(stack.ours) != len(stack.theirs) or stack.swaps_halves for stack in family.layer):
         raise ConfigError(
-            f"--compact: a {family_name} model keeps matrices in another"
-            " form, which the graphs can't read from its weight file; export without --compact"
+            f"--compact does not support the matrices of a {family_name} model; export without"
+            " --compact"
         )
     # The rounded values are what all runtimes see, so the graphs are built from them too.
     rounded = rounded_encoder(encoder)
@@ -135,12 +135,12 @@ def _rounded(name: str, tensor: Tensor) -> Tensor:
     """Return a matrix in float8, anything else unchanged."""
     if not _is_matrix(tensor):
         return tensor
-    # torch would turn what is too large into NaN without a word.
+    # torch would turn too large values into NaN without a warning.
     largest = tensor.abs().max().item()
     if largest > torch.finfo(FLOAT8).max:
         raise ConfigError(
-            f"{name} holds {largest:g}, more than float8's {torch.finfo(FLOAT8).max:g}; export"
-            " without --compact"
+            f"{name} contains {largest:g}, above the largest float8 number"
+            f" {torch.finfo(FLOAT8).max:g}; export without --compact"
         )
     return tensor.to(FLOAT8)
 

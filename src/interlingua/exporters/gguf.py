@@ -68,8 +68,8 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
     refuse_other_shapes(encoder)
     if dtype == "int8" and encoder.backbone.config.hidden_size % Q8_BLOCK:
         raise ConfigError(
-            f"--gguf --dtype int8: the width of the layers must be a multiple of {Q8_BLOCK}; take"
-            " float16"
+            f"--gguf --dtype int8: the width of the layers must be a multiple of {Q8_BLOCK}; use"
+            " --dtype float16"
         )
     gguf = import_extra("gguf", extra="gguf")
     backbone = encoder.backbone
@@ -114,28 +114,34 @@ def refuse_other_shapes(encoder: Encoder) -> None:
     """
     settings = encoder.settings
     if isinstance(encoder.backbone, StaticBackbone):
-        raise ConfigError("--gguf is for transformers, and this model is token vectors")
+        raise ConfigError(
+            "--gguf supports only transformers, but the model consists of token vectors; export"
+            " without --gguf"
+        )
     if settings.pooling == "max" or not settings.include_special:
         raise ConfigError(
-            "--gguf: llama.cpp pools by the mean of all tokens or by the first one, and this model"
-            " does not"
+            "--gguf: llama.cpp supports only mean and cls pooling over all tokens; use --onnx"
+            " instead"
         )
     if len(encoder.post_pooling):
         raise ConfigError(
-            "--gguf: llama.cpp has no layers after pooling, such as the map of interlingua debias"
+            "--gguf: llama.cpp does not support layers after pooling, such as the map of"
+            " `interlingua debias`; use --onnx instead"
         )
     if encoder.dim < encoder.full_dim:
-        raise ConfigError("--gguf: llama.cpp does not cut vectors; export without --truncate-dim")
+        raise ConfigError(
+            "--gguf: llama.cpp cannot truncate vectors; export without --truncate-dim"
+        )
     config = encoder.backbone.config
     if config.positions != "learned" or not all(spec.is_plain for spec in config.layer_specs):
         raise ConfigError(
-            f"--gguf writes BERT's architecture, and this is a {config.model_type} model; export"
-            " --onnx"
+            f"--gguf supports only the architecture of BERT, found {config.model_type}; use"
+            " --onnx instead"
         )
     if not encoder.backbone.config.hidden_act.startswith("gelu"):
         raise ConfigError(
-            "--gguf: llama.cpp computes BERT with gelu, this model has"
-            f" {encoder.backbone.config.hidden_act}"
+            "--gguf: llama.cpp supports BERT only with gelu, found"
+            f" {encoder.backbone.config.hidden_act}; use --onnx instead"
         )
     _refuse_other_tokenizers(encoder.vocabulary)
 
@@ -145,23 +151,25 @@ def _refuse_other_tokenizers(vocabulary: Vocabulary) -> None:
     kind = vocabulary.model_type
     if kind not in ("Unigram", "WordPiece"):
         raise ConfigError(
-            f"--gguf takes Unigram (SentencePiece) and WordPiece tokenizers, this model has {kind}"
+            "--gguf supports only Unigram (SentencePiece) and WordPiece tokenizers, found"
+            f" {kind}; use --onnx instead"
         )
     if kind == "WordPiece" and not _lowercases(vocabulary):
         raise ConfigError(
-            "--gguf: llama.cpp lowercases WordPiece text, and this model's tokenizer keeps case"
+            "--gguf: llama.cpp lowercases WordPiece text, but the tokenizer of the model keeps"
+            " case; use --onnx instead"
         )
     foreign = {part["type"] for part in _normalizers(vocabulary)} - SENTENCEPIECE_NORMALIZERS
     if kind == "Unigram" and foreign:
         raise ConfigError(
-            "--gguf: llama.cpp normalizes text as SentencePiece does; this tokenizer has"
-            f" {min(foreign)}"
+            "--gguf: llama.cpp supports only the normalization of SentencePiece, found"
+            f" {min(foreign)}; use --onnx instead"
         )
     first, last = _frame(vocabulary)
     if first is None or last is None:
         raise ConfigError(
-            "--gguf: llama.cpp puts one token before and one after each text; this tokenizer does"
-            " not"
+            "--gguf: llama.cpp adds one token before and one after each text, but the tokenizer"
+            " of the model does not; use --onnx instead"
         )
 
 
@@ -235,7 +243,7 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
 def _phantom_space(piece: str) -> str:
     """Return a WordPiece entry in llama.cpp's spelling.
 
-    It marks beginnings of words, not continuations.
+    It marks starts of words, not continuations.
     """
     if piece.startswith("##"):
         return piece.removeprefix("##")

@@ -62,7 +62,7 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
     exact = exact or FloatWeights()
     for number, layer in enumerate(encoder.post_pooling):
         pooled = _after_pooling(graph, exact, pooled, layer, f"post_pooling.{number}")
-    # Cut before it is normalized, so that what is left has length 1.
+    # Cut before it is normalized, so that the cut vector has length 1.
     if encoder.dim < encoder.full_dim:
         start = graph.constant(np.array([0]))
         end = graph.constant(np.array([encoder.dim]))

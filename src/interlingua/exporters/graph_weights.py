@@ -24,7 +24,7 @@ FLOAT = 1
 LARGEST_STATE = 63
 ZERO = 64
 """Zero point of states from -63 to 63, kept without sign: 64 represents 0. More would overflow
-where there is no VNNI."""
+if there is no VNNI."""
 FINER = 2 * LARGEST_STATE
 """The second rounding reaches half a step of the first to either side."""
 SMALLEST = 1e-12
@@ -50,7 +50,7 @@ class Matrix:
 
 
 class Weights(Protocol):
-    """Puts an encoder's matrices into a graph."""
+    """Interface that puts an encoder's matrices into a graph."""
 
     name: str
     """The type that they are stored in."""

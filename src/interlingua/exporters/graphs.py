@@ -93,17 +93,17 @@ def _check_kinds(dtype: str, kinds: Sequence[GraphKind]) -> None:
     others = [kind for kind in kinds if kind not in ("compact", "gguf")]
     if "compact" in kinds and others:
         raise ConfigError(
-            f"--compact and --{others[0]}: both write to onnx/; give them directories of their own"
+            f"--compact and --{others[0]} cannot be combined, because both write to onnx/; use"
+            " two output folders"
         )
     if "compact" in kinds and dtype != "float32":
-        raise ConfigError(f"--compact stores float8, not {dtype}; drop --dtype")
+        raise ConfigError(f"--compact stores float8, found --dtype {dtype}; remove --dtype")
     # Of all kinds only GGUF stores int8 by its dtype.
     if dtype == "int8" and tuple(kinds) == ("gguf",):
         return
     if dtype not in DTYPES:
         raise ConfigError(
-            f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for"
-            " int8"
+            f"dtype: expected {' or '.join(DTYPES)}, found {dtype!r}; for int8 pass --int8"
         )
 
 

@@ -40,12 +40,12 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
     width = encoder.full_dim
     if encoder.settings.truncate_dim is not None:
         raise ConfigError(
-            f"components: the vectors are cut to {encoder.dim} elements; take the model before the"
-            " cut"
+            f"components: the vectors are already truncated to {encoder.dim} elements; use the"
+            " model before truncation"
         )
     if encoder.language_shift is not None:
         raise ConfigError(
-            "components: the vectors are shifted by language; take the model before the shift"
+            "components: the vectors are shifted by language; use the model before the shift"
         )
     # Sums of x x^T over all texts, in float64, as thousands of float32 products would lose digits.
     # The texts pass through in windows and are never all in memory.
@@ -58,8 +58,8 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
     # Fewer texts span fewer directions; the components beyond them would be arbitrary.
     if count < width:
         raise DataError(
-            f"components: {count:,} texts for vectors of {width} elements; give at least as many,"
-            " or more"
+            f"components: {count:,} texts are too few for vectors of {width} elements; pass at"
+            " least as many texts as elements"
         )
     basis, _ = principal_components(torch.from_numpy(moments / count), width)
     settings = dataclasses.replace(encoder.settings, int8_ranges={})

@@ -69,8 +69,8 @@ def refuse_int8(version: str) -> None:
     """Raise ConfigError if this sentence-transformers can't read token vectors in int8."""
     if tuple(map(int, version.split(".")[:2])) < INT8_SINCE:
         raise ConfigError(
-            f"sentence-transformers {version} reads no token vectors in int8; run:"
-            " pip install 'sentence-transformers>=6.2', or export with --no-verify"
+            f"sentence-transformers {version} cannot read int8 token vectors; run: pip install"
+            " 'sentence-transformers>=6.2', or export with --no-verify"
         )
 
 
@@ -169,7 +169,7 @@ class OnnxRuntime(GraphRuntime):
         # Errors, no warnings.
         options.log_severity_level = 3
         graph = folder / ONNX_FILES[name]
-        with _reported(f"{graph}: onnxruntime can't run it"):
+        with _reported(f"{graph}: onnxruntime cannot run the graph"):
             self.session: Any = onnxruntime.InferenceSession(
                 str(graph), options, providers=["CPUExecutionProvider"]
             )
@@ -202,7 +202,7 @@ class OpenVinoRuntime(GraphRuntime):
         super().__init__(folder)
         openvino = import_extra("openvino", extra="openvino")
         graph = folder / OPENVINO_FILE
-        with _reported(f"{graph}: openvino can't run it"):
+        with _reported(f"{graph}: openvino cannot run the graph"):
             model = openvino.Core().read_model(graph)
             self.model: Any = openvino.compile_model(
                 model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
@@ -247,7 +247,7 @@ class LlamaCppRuntime(TokenizedRuntime):
         options.verbosity = -1
         # A text is computed as a whole, so the longest one has to fit into a batch.
         options.n_ctx = options.n_batch = options.n_ubatch = self.settings.max_tokens
-        with _reported(f"{file}: llama.cpp can't load it"):
+        with _reported(f"{file}: llama.cpp cannot load the file"):
             self.server: Any = xllamacpp.Server(options)
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
@@ -259,7 +259,8 @@ class LlamaCppRuntime(TokenizedRuntime):
             answer = self.server.handle_embeddings(request)
             if "data" not in answer:
                 raise CheckpointError(
-                    f"llama.cpp gives no vector for {text[:60]!r}: {str(answer)[:150]}"
+                    f"llama.cpp returned no vector for {text[:60]!r} ({str(answer)[:150]});"
+                    " export the model again"
                 )
             vectors.append(answer["data"][0]["embedding"])
         return np.array(vectors, dtype=np.float32)
@@ -292,8 +293,8 @@ def runtimes(folder: Path) -> list[Runtime]:
     found += [LlamaCppRuntime(folder, file) for file in sorted(folder.glob(GGUF_FILES))]
     if not found:
         raise CheckpointError(
-            f"{folder}: no weights and no graph here; give a directory that interlingua export"
-            " wrote"
+            f"{folder}: the folder contains no weights and no graph; name a folder that"
+            " `interlingua export` wrote"
         )
     return found
 
@@ -308,4 +309,4 @@ def _reported(problem: str) -> Iterator[None]:
         yield
     except Exception as error:
         reason = " ".join(str(error).split())[:150]
-        raise CheckpointError(f"{problem} ({reason}); export it again") from error
+        raise CheckpointError(f"{problem} ({reason}); export the model again") from error

@@ -33,7 +33,7 @@ class ExportSettings:
     results: Iterable[PathLike] = ()
     """Result files or folders, of which the card shows the model's own."""
     check: bool = True
-    """Refuse what can't be expressed there, run what was written, and compare the vectors."""
+    """Refuse inexpressible encoders, run the written model, and compare the vectors."""
     overwrite: bool = False
     """Replace the directory if one of our models is in it."""
     smaller: ShrinkOptions = WHOLE_MODEL
@@ -41,7 +41,7 @@ class ExportSettings:
     samples: Mapping[str, Sequence[str]] = field(default_factory=lambda: SAMPLES)
     """Texts to compare vectors of, by language."""
     on_verified: Callable[[Verification], None] = lambda _: None
-    """Called with what was compared, also where vectors differ."""
+    """Called with the comparison, even if vectors differ."""
     text_forms: Sequence[str] | None = None
     """Forms of texts that the exported model undoes; None keeps the model's own."""
 
@@ -70,7 +70,7 @@ def export_model(
     dtype = settings.dtype
     if dtype != "int8" and dtype not in WEIGHT_DTYPES:
         raise ConfigError(
-            f"dtype {dtype!r} is unknown; there are: {', '.join(WEIGHT_DTYPES)}, and int8 for token"
+            f"unknown dtype {dtype!r}; use one of: {', '.join(WEIGHT_DTYPES)}, or int8 for token"
             " vectors"
         )
     model, run = find_model(source)
@@ -78,7 +78,8 @@ def export_model(
     # transformers has no layers of int8; a table of vectors needs none.
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(
-            f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8"
+            f"{model}: int8 weights are supported only for token vectors; for a transformer pass"
+            " --int8, which writes a graph"
         )
     if settings.check:
         refuse_inexpressible(encoder, model)
@@ -173,15 +174,14 @@ def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
     has_special = any(vocabulary.tokenizer.encode("a").special_tokens_mask)
     if has_special and not is_static and not encoder.settings.include_special:
         raise CheckpointError(
-            f"{model}: it pools without special tokens, which sentence-transformers' modules"
-            " can't; use it with interlingua, or export without verification and expect other"
+            f"{model}: pooling without special tokens is not supported by sentence-transformers;"
+            " use the model with interlingua, or export with --no-verify and accept different"
             " vectors"
         )
     if encoder.backbone.config.positions == "alibi":
         raise CheckpointError(
-            f"{model}: transformers computes ALiBi only with code from the hub, which is not run"
-            " here; use it with interlingua, export --onnx, or export without verification and load"
-            " it with trust_remote_code=True"
+            f"{model}: transformers supports ALiBi only with code from the hub, which is not run"
+            " here; pass --onnx, or export with --no-verify and load with trust_remote_code=True"
         )
     refuse_segmentation(encoder, model)
 
@@ -194,12 +194,12 @@ def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
     vocabulary = encoder.vocabulary
     if encoder.language_shift is not None:
         raise CheckpointError(
-            f"{model}: it subtracts a vector by language, which other libraries are not given; use"
-            " it with interlingua, or debias with another method"
+            f"{model}: the model subtracts a vector per language, which other libraries cannot"
+            " do; use it with interlingua, or run `interlingua debias` with another --method"
         )
     if vocabulary.pre_tokenizer != "none":
         raise CheckpointError(
-            f"{model}: its vocabulary first segments words by language"
-            f" ({vocabulary.pre_tokenizer}), which other tokenizers don't; export without"
-            " verification and give the export segmented text"
+            f"{model}: the vocabulary segments words by language ({vocabulary.pre_tokenizer}),"
+            " which other tokenizers cannot do; export with --no-verify and segment texts before"
+            " encoding"
         )

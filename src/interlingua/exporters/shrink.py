@@ -72,8 +72,7 @@ def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:
     if truncate_dim is not None:
         if not 1 <= truncate_dim <= encoder.dim:
             raise ConfigError(
-                f"truncate_dim is {truncate_dim}, but vectors have {encoder.dim} elements; choose"
-                " fewer"
+                f"truncate_dim: expected a number from 1 to {encoder.dim}, found {truncate_dim}"
             )
         settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
     # Another object with the same weights: ranges are put into its settings, and the caller's
@@ -96,7 +95,10 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
     """
     had = encoder.backbone.config.num_hidden_layers
     if not 1 <= layers <= had:
-        raise ConfigError(f"{layers} layers of a model that has {had}; choose 1 to {had}")
+        raise ConfigError(
+            f"layers: expected a number from 1 to {had}, found {layers} (the model has {had}"
+            " layers)"
+        )
     config = dataclasses.replace(encoder.backbone.config, num_hidden_layers=layers)
     # Made without memory for its weights; the names of its parameters say which are kept.
     with meta_device():
@@ -122,7 +124,7 @@ def _matching(pattern: str) -> list[str]:
         return [pattern]
     files = sorted(glob.glob(os.path.expanduser(os.path.expandvars(pattern))))
     if not files:
-        raise DataError("no file matches", path=pattern)
+        raise DataError("no file matches the pattern; check the path", path=pattern)
     return files
 
 

@@ -2,7 +2,7 @@
 
 Texts of several scripts, one of them of 600 words, are encoded by the encoder and by each
 runtime that finds files in the exported directory. Their cosines must be 1 up to the rounding of
-the stored weights. Where sentence-transformers is too far away, the stages from prompt to pooling
+the stored weights. If sentence-transformers is too far away, the stages from prompt to pooling
 are compared one after another, so that the error names the first one that differs.
 """
 
@@ -164,8 +164,8 @@ def verify(
         if len(shown) > 60:
             shown = shown[:60] + "..."
         raise CheckpointError(
-            f"{called or folder}: {name} gives another vector for {shown!r} ({language}, cosine"
-            f" {low.cosine:.6f}, wanted 1 - {runtime.tolerance:g}){reason}"
+            f"{called or folder}: {name} returns another vector for {shown!r} ({language},"
+            f" cosine {low.cosine:.6f}, expected at least 1 - {runtime.tolerance:g}){reason}"
         )
     return found
 
@@ -202,7 +202,7 @@ def check_exportable(
         if not torch.isfinite(stored).all():
             kind = str(stored.dtype).removeprefix("torch.")
             raise CheckpointError(
-                f"the weights {name} hold NaN or infinity in {kind}; try --dtype float32"
+                f"the weights {name} contain NaN or infinity in {kind}; pass --dtype float32"
             )
 
 
@@ -297,7 +297,7 @@ def difference(
     own_prompt = encoder.settings.prompts.get(own_name or "", "")
     stock_prompt = stock.prompts.get(stock_name or "", "")
     if own_prompt != stock_prompt:
-        return f"its prompt is {stock_prompt!r}, the encoder's {own_prompt!r}"
+        return f"the prompt is {stock_prompt!r}, but that of the encoder is {own_prompt!r}"
     prompted = own_prompt + text
     if isinstance(encoder.backbone, StaticBackbone):
         return _static_difference(encoder, stock, prompted, language)
@@ -307,14 +307,15 @@ def difference(
     # A cut text differs in its tokens too; the limit is the reason to name.
     if len(ids) != len(theirs) and stock.max_seq_length != encoder.max_tokens:
         return (
-            f"it cuts texts at {stock.max_seq_length} tokens, the encoder at {encoder.max_tokens}"
+            f"texts are truncated at {stock.max_seq_length} tokens, but the encoder truncates at"
+            f" {encoder.max_tokens}"
         )
     if ids != theirs:
-        # The end of the shorter one, where that is the beginning of the longer.
+        # The end of the shorter one, where that is the start of the longer.
         shorter = min(len(ids), len(theirs))
         place = next((i for i in range(shorter) if ids[i] != theirs[i]), shorter)
         return (
-            f"the tokens differ, from place {place}: ids {ids[place : place + 3]} and"
+            f"the tokens differ from position {place}: ids {ids[place : place + 3]} and"
             f" {theirs[place : place + 3]}"
         )
     with torch.no_grad():
@@ -327,12 +328,12 @@ def difference(
     # Less is put down to the rounding of the stored weights.
     if distance > 0.05:
         return (
-            f"the hidden states differ by up to {distance:.3g}, so weights, positions or activation"
-            " are not the same"
+            f"the hidden states differ by up to {distance:.3g}, so weights, positions or"
+            " activation differ"
         )
     return (
-        "tokens and hidden states agree; pooling or normalization differ (the encoder pools by"
-        f" {encoder.pooling})"
+        "tokens and hidden states are equal, but pooling or normalization differ (the encoder's"
+        f" pooling is {encoder.pooling})"
     )
 
 
@@ -345,7 +346,7 @@ def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -
     theirs = stock.preprocess([text])["input_ids"].tolist()
     if ids != theirs:
         return (
-            f"the tokens differ: {len(ids)} and {len(theirs)} of them, {ids[:3]} and {theirs[:3]}"
-            " first"
+            f"the tokens differ: {len(ids)} and {len(theirs)} tokens, beginning with {ids[:3]}"
+            f" and {theirs[:3]}"
         )
-    return "the tokens agree; their vectors, or normalization, differ"
+    return "the tokens are equal, but their vectors or the normalization differ"

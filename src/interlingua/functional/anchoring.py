@@ -214,7 +214,7 @@ def principal_components(
     """
     if count > len(covariance):
         raise ValueError(
-            f"{count} components of vectors of width {len(covariance)}; there are no more than that"
+            f"components: expected at most the vectors' width {len(covariance)}, found {count}"
         )
     values, vectors = torch.linalg.eigh(covariance.double())  # in ascending order
     chosen = vectors.flip(1)[:, :count]

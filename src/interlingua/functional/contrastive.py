@@ -299,7 +299,8 @@ def language_contrastive(
     sentences = len(z)
     if sentences <= 2:
         raise ValueError(
-            "one pair and no other sentence; the language contrast needs at least one sentence more"
+            "the language contrast requires a pair and at least one other sentence; use a larger"
+            " batch"
         )
     with torch.autocast(z.device.type, enabled=False):
         units = F.normalize(widen(z), dim=-1)
@@ -494,7 +495,7 @@ def _scaled(similarity: Float[Tensor, "b n"], temperature: float) -> Float[Tenso
 def check_temperature(temperature: float) -> None:
     """Raise an error if a temperature is not positive."""
     if temperature <= 0:
-        raise ValueError(f"temperature is {temperature}; it must be positive")
+        raise ValueError(f"temperature: expected a number above 0, found {temperature}")
 
 
 def widen(tensor: Tensor) -> Tensor:

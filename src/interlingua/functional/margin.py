@@ -46,7 +46,7 @@ def margin_score(
         ValueError: there is no such margin.
     """
     if margin not in MARGINS:
-        raise ValueError(f"unknown margin {margin!r}; choose one of {', '.join(MARGINS)}")
+        raise ValueError(f"unknown margin {margin!r}; use one of: {', '.join(MARGINS)}")
     if margin == "absolute":
         return similarity  # the means play no part
     b = (x_mean + y_mean) / 2

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from interlingua.kernels.calls import call_kernel, can_use_training_kernel, even_parts, in_threads
+from interlingua.kernels.calls import call_in_parts, can_use_training_kernel, even_parts
 from interlingua.runtime.devices import on_device
 from interlingua.runtime.fusion import one_pass, switch
 
@@ -53,7 +53,7 @@ def linear_cross_entropy(
         weight: the output embeddings.
         bias: one number a word.
         targets: the words to predict; they may still be on the host.
-        tile: words at a time; default: what suits the device.
+        tile: words at a time; default: by device.
         kept_bytes: of h W' to keep for the backward pass, at most.
 
     Returns:
@@ -222,7 +222,7 @@ def _slopes(
     # As in ``_slopes_of``, but each operation in place: by itself it goes through all slopes.
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
-    # less 1 at the target, where it is one of these words
+    # less 1 at the target, if it is one of these words
     slopes.scatter_add_(1, place[:, None], -inside.to(slopes.dtype)[:, None])
     slopes.mul_(upstream[:, None])
     return slopes.to(product.dtype), slopes.sum(dim=0)
@@ -262,13 +262,13 @@ def _by_rows(
     width = len(bias) if sums else 0
     totals = bias.new_zeros(len(parts), width)
 
-    def part(first: int, last: int) -> None:
-        arguments = [product[first:], bias, *(x[first:] for x in rows)]
+    def part(first: int, last: int) -> list[Any]:
+        tensors = [product[first:], bias, *(x[first:] for x in rows)]
         if sums:
-            arguments.append(totals[parts.index(first)])
-        call_kernel(name, product, last - first, product.shape[1], *arguments)
+            tensors.append(totals[parts.index(first)])
+        return [last - first, product.shape[1], *tensors]
 
-    in_threads(parts, part)
+    call_in_parts(name, product, parts, part)
     return totals.sum(0)
 
 

@@ -68,9 +68,7 @@ def token_targets(
         ValueError: there is no such kind.
     """
     if kind not in TARGET_KINDS:
-        raise ValueError(
-            f"unknown kind of targets {kind!r}; choose one of {', '.join(TARGET_KINDS)}"
-        )
+        raise ValueError(f"unknown kind of targets {kind!r}; use one of: {', '.join(TARGET_KINDS)}")
     batch = len(cu_seqlens) - 1
     sentences = torch.arange(batch, device=input_ids.device)
     lengths = cu_seqlens.long().diff()

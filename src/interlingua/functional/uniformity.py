@@ -41,7 +41,9 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
         ValueError: there are fewer than two rows, so that none has a neighbor.
     """
     if len(x) < 2:
-        raise ValueError(f"KoLeo needs at least 2 embeddings, got {len(x)}")
+        raise ValueError(
+            f"KoLeo requires at least 2 embeddings, found {len(x)}; use a larger batch"
+        )
     # Without autocast: half precision can't distinguish near neighbors.
     with torch.autocast(x.device.type, enabled=False):
         x = widen(x)

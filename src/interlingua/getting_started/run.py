@@ -73,7 +73,7 @@ class Settings:
     output: Path
     """Folder for everything that is made."""
     budget_seconds: float
-    """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
+    """Wall time of the whole job; training gets the rest of collecting, preparing and measuring."""
     steps: int | None = None
     """Training steps; default: as many as fit into the budget."""
     catalogues: tuple[Path, ...] = ()
@@ -120,8 +120,8 @@ def show_quickstart(settings: Settings, *, console: Console | None = None) -> Qu
     """
     output = settings.output
     if output.exists() and not output.is_dir():
-        raise ConfigError(f"{output} is a file; name another folder with --output")
-    with exclusive(output, remedy="name another folder with --output"):
+        raise ConfigError(f"{output}: expected a folder, found a file; use another --output")
+    with exclusive(output, remedy="use another --output"):
         return _quickstart(settings, console or Console(highlight=False))
 
 
@@ -183,8 +183,8 @@ def _claim(output: Path) -> None:
     there = [name for name in names if (output / name).exists()]
     if there and not holds_record(output / _RECORD, QUICKSTART):
         raise ConfigError(
-            f"{output} holds other files ({', '.join(there)}), which would be lost; name another"
-            " folder"
+            f"{output}: the folder contains other files ({', '.join(there)}), which would be lost;"
+            " use another folder"
         )
     # By this file the next run recognizes the folder, also where this one is stopped.
     write_record(output / _RECORD, QUICKSTART, {"finished": False})
@@ -206,10 +206,8 @@ def _sources(settings: Settings) -> tuple[list[CatalogueSource], dict[str, str]]
             sources, unavailable = fetch_catalogues(requested, cache, progress=progress)
     sources += [CatalogueSource(name=str(folder), folder=folder) for folder in settings.catalogues]
     if not sources:
-        why = next(iter(unavailable.values()), "none was named")
-        raise DataError(
-            f"there is no catalogue to learn from ({why}); name a folder with --catalogues DIR"
-        )
+        why = next(iter(unavailable.values()), "no package was specified")
+        raise DataError(f"no catalogues were found ({why}); pass a folder with --catalogues DIR")
     return sources, unavailable
 
 
@@ -236,7 +234,7 @@ def _prepare(
     folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
     if "sentences" not in folders:
         raise DataError(
-            "too few sentences to hold any out; name more catalogues with --catalogues DIR"
+            "not enough sentences for held-out data; add more catalogues with --catalogues DIR"
         )
     return manifest, folders
 
@@ -247,7 +245,7 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
     if settings.steps is None and seconds < MIN_TRAIN_SECONDS:
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for"
-            f" training; give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
+            f" training; pass at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
         )
     config = recipe(
         output / "corpus",
@@ -263,11 +261,12 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
         enough = settings.budget_seconds - seconds + error.needed_seconds
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {seconds:.0f} s for training,"
-            f" too few for one step; give at least {math.ceil(enough)}"
+            f" not sufficient for one step; pass at least {math.ceil(enough)}"
         ) from error
     if result.interrupted:
         raise InterlinguaError(
-            f"stopped in training; to go on with it: interlingua train {output / 'run'}/config.toml"
+            "stopped during training; to resume, run: interlingua train"
+            f" {output / 'run'}/config.toml"
         )
     return result
 
@@ -331,7 +330,7 @@ def _commands(output: Path) -> list[str]:
         'python -c "from sentence_transformers import SentenceTransformer as S;'
         f" print(S('{model}').encode('Hi'))\"",
         "# your own parallel text: interlingua prepare --help, interlingua train --help",
-        f"# or begin with {DEFAULT_MODEL}, the model that comes with interlingua: more than 50"
+        f"# or start with {DEFAULT_MODEL}, the model that comes with interlingua: more than 50"
         " languages, no training",
         "interlingua mine NEWS.de.txt NEWS.en.txt -o pairs.tsv",
         "# search your documents with it in five lines: docs/how-to/search-your-documents.md",

@@ -40,11 +40,12 @@ def show_sources(
 
 
 def show_corpus(console: Console, manifest: Manifest) -> None:
-    """Show what preparing kept, and the number of pairs that each rule dropped."""
+    """Show the prepared pairs, and the number that each rule dropped."""
     heldout = sum(pair.heldout for pair in manifest.language_pairs)
     console.print(
-        f"{manifest.train:,} pairs to train on in {len(manifest.languages) - 1} languages;"
-        f" {heldout:,} held out: neither side of them is in training, in any language"
+        f"{manifest.train:,} training pairs in {len(manifest.languages) - 1} languages;"
+        f" {heldout:,} held-out pairs: their sentences do not occur in the training data of any"
+        " language"
     )
     rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
     dropped = ", ".join(f"{rule} {count:,}" for rule, count in rules)
@@ -57,14 +58,14 @@ def show_findings(console: Console, findings: QuickstartFindings, output: Path) 
     console.print(averages_table(findings).terminal())
     console.print(verdict(findings), markup=False)
     console.print(
-        "\n[bold]Nearest neighbors[/bold] of sentences it never saw, among other languages'"
-        " held-out ones:"
+        "\n[bold]Nearest neighbors[/bold] of sentences that were not in the training data, among"
+        " the held-out sentences of other languages:"
     )
     for demonstration in findings.demonstrations:
         _show_demonstration(console, demonstration)
     console.print(f"\n[bold]{findings_headline(findings)}.[/bold]")
     seconds = sum(findings.seconds.values())
-    console.print(f"{duration(seconds)} in all. Report: {output / 'report.html'}", markup=False)
+    console.print(f"{duration(seconds)} in total. Report: {output / 'report.html'}", markup=False)
     console.print("\n[bold]Next[/bold]")
     for command in findings.commands:
         style = "dim" if command.startswith("#") else None

@@ -64,7 +64,7 @@ def recipe(
         run=RunConfig(
             output=output,
             budget_seconds=budget_seconds,
-            # The number of steps is estimated from the budget; where the machine becomes slower
+            # The number of steps is estimated from the budget; if the machine becomes slower
             # training stops before the last of them.
             stop_at_budget=budget_seconds is not None,
             max_steps=max_steps,

@@ -72,8 +72,8 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         if getattr(X, "ndim", 1) != 1:
             raise ConfigError(
-                "X is a table, expected one column of texts; in a ColumnTransformer name it as a"
-                " string"
+                "expected one column of texts, found a table; in a ColumnTransformer, name the"
+                " column as a string"
             )
         # To encode a single text is one vector, and here each row is one.
         refuse_container(X, "X")

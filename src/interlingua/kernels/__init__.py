@@ -96,8 +96,8 @@ def wanted_variants() -> tuple[str, ...]:
     if value not in KERNEL_VARIANTS:
         hint = did_you_mean(value, KERNEL_VARIANTS)
         raise ConfigError(
-            f"{KERNELS_VARIABLE}: no variant {value!r}{hint}; expected 0, 1, "
-            f"{', '.join(KERNEL_VARIANTS)}"
+            f"{KERNELS_VARIABLE}: unknown variant {value!r}{hint}; valid names: 0, 1,"
+            f" {', '.join(KERNEL_VARIANTS)}"
         )
     return (value,)
 
@@ -119,11 +119,12 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
                 return loaded
             return None
         except OSError:  # built for another machine
-            problem = "it is not of this machine"
+            problem = "it was built for another machine"
         except AttributeError:
             problem = "it is another library"
     print(
-        f"interlingua: {path} is left out, as {problem}; build it again: pip install interlingua",
+        f"interlingua: {path} is not used, because {problem}; build it again: pip install"
+        " interlingua",
         file=sys.stderr,
     )
     return None
@@ -147,7 +148,7 @@ def find_library_damage(path: Path) -> str | None:
     (table,) = struct.unpack_from("<Q", head, 40)
     entry_bytes, entries = struct.unpack_from("<HH", head, 58)
     if not table or table + entry_bytes * entries > size:
-        return "it is cut short"
+        return "it is incomplete"
     return None
 
 

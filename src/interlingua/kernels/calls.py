@@ -11,8 +11,9 @@ import contextlib
 import ctypes
 import functools
 import os
-import threading
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +23,7 @@ from torch import Tensor
 from interlingua.kernels import KERNELS_VARIABLE, library, variant
 
 _TYPES = {torch.float32: 0, torch.bfloat16: 1}
-"""Of activations; as in training.c."""
+"""Codes of activations, as in training.c."""
 _FUNCTIONS = {
     "residual_norm": "..aaf.ff.aaf",
     "residual_norm_back": "..aaf.faafff",
@@ -34,7 +35,7 @@ _FUNCTIONS = {
     "slopes_of": "..afiffaf",
 }
 """Type that each argument of a function points to: activations, float32, int64; a dot = not a
-tensor."""
+tensor. The functions are in the order of the table in training.c."""
 _SIZES = {
     "residual_norm": "..nnw.ww.nnr",
     "residual_norm_back": "..nnr.wnnwww",
@@ -103,36 +104,85 @@ def can_use_training_kernel(like: Tensor) -> bool:
 
 
 def call_kernel(name: str, like: Tensor, *arguments: Any) -> None:
-    """Call a function of the kernel on activations of the type of ``like``.
+    """Call a function of the kernel on activations of the type of ``like``, in this thread.
 
-    Tensors are passed by their address, whole numbers as 64 bits.
+    Tensors and structs are passed by their address, whole numbers as 64 bits.
 
     Raises:
         TypeError: a tensor has another type than the function expects, which would corrupt memory.
         ValueError: a tensor is smaller than the function expects.
         MemoryError: the function could not allocate its buffers.
     """
+    call_in_parts(name, like, [0, 1], lambda first, last: arguments)
+
+
+def call_in_parts(
+    name: str, like: Tensor, bounds: list[int], arguments: Callable[[int, int], Sequence[Any]]
+) -> None:
+    """Call a function of the kernel for several parts at once, see ``call_kernel``.
+
+    The parts run in the threads of torch's OpenMP. Those threads keep their cores busy for some
+    milliseconds after each product of matrices, so that other threads would not gain anything.
+    Python's own threads are used if torch has no GNU OpenMP.
+
+    Args:
+        name: of the function.
+        like: a tensor of the type of the activations.
+        bounds: of the parts.
+        arguments: of the part from one bound to the next.
+    """
     kernel = library("training")
     assert kernel is not None
+    # Kept until the end of the calls: structs among them are passed by address.
+    parts = [arguments(first, last) for first, last in pairwise(bounds)]
+    for part in parts:
+        _check_all(name, like, part)
+    each = 1 + len(parts[0])
+    slots = [_slot(value) for part in parts for value in (_TYPES[like.dtype], *part)]
+    memory = (ctypes.c_int64 * len(slots))(*slots)
+    number = list(_FUNCTIONS).index(name)
+
+    def run(team: Any, threads: int, first: int, count: int) -> int:
+        place = ctypes.byref(memory, first * each * ctypes.sizeof(ctypes.c_int64))
+        sizes = map(ctypes.c_int64, (threads, number, count, each))
+        return int(kernel.run_parts(team, *sizes, place))
+
+    team = _openmp()
+    if len(parts) == 1:
+        failed = run(None, 1, 0, 1)
+    elif team is not None:
+        # As many threads as torch's products have: a smaller team would end the others.
+        failed = run(team, max(len(parts), torch.get_num_threads()), 0, len(parts))
+    else:
+        with ThreadPoolExecutor(len(parts)) as pool:
+            failed = any(pool.map(lambda part: run(None, 1, part, 1), range(len(parts))))
+    # Every function returns 0, or else had no memory.
+    if failed:
+        raise MemoryError(f"not enough memory for {name} in a batch; lower run.micro_batch_size")
+
+
+def _slot(value: Any) -> int:
+    """Convert a value to 64 bits: a tensor or struct to its address, a float to its bits."""
+    if value is None:  # no address
+        return 0
+    if isinstance(value, Tensor):
+        return value.data_ptr()
+    if isinstance(value, ctypes.Structure):
+        return ctypes.addressof(value)
+    if isinstance(value, float):
+        (bits,) = struct.unpack("=I", struct.pack("=f", value))
+        return int(bits)
+    return int(value)
+
+
+def _check_all(name: str, like: Tensor, arguments: Sequence[Any]) -> None:
+    """Refuse arguments with which the function would read or write beyond a tensor."""
     dtypes = {"a": like.dtype, "f": torch.float32, "i": torch.int64}
     for kind, value in zip(_FUNCTIONS[name], arguments, strict=True):
         if isinstance(value, Tensor) or kind != ".":
             _check(name, value, dtypes.get(kind))
     if name in _SIZES:
         _check_sizes(name, arguments)
-    values = map(_as_c_value, arguments)
-    # Every function returns 0, or else had no memory.
-    if getattr(kernel, name)(ctypes.c_int64(_TYPES[like.dtype]), *values):
-        raise MemoryError(f"no memory for {name} in a batch; lower run.micro_batch_size")
-
-
-def _as_c_value(value: Any) -> Any:
-    """Convert a value for C: a tensor to its address, an int to 64 bits, others unchanged."""
-    if isinstance(value, Tensor):
-        return ctypes.c_void_p(value.data_ptr())
-    if isinstance(value, int):
-        return ctypes.c_int64(value)
-    return value
 
 
 def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
@@ -147,10 +197,10 @@ def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
         what = type(value).__name__
         if isinstance(value, Tensor):
             what = f"{value.dtype} on {value.device}"
-        raise TypeError(f"{name} takes contiguous {dtype} on cpu, got {what}")
+        raise TypeError(f"{name}: expected a contiguous tensor of {dtype} on the CPU, found {what}")
 
 
-def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
+def _check_sizes(name: str, arguments: Sequence[Any]) -> None:
     """Refuse tensors that end before the last number that the function reads or writes."""
     sizes = _SIZES[name]
     # The dots before the first letter are the numbers before the first tensor.
@@ -158,12 +208,10 @@ def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
     rows, width = arguments[first_tensor - 2 : first_tensor]
     needed = {"n": rows * width, "w": width, "r": rows}
     if rows < 0 or width < 0:
-        raise ValueError(f"{name} takes sizes of at least 0, got {rows} rows of {width}")
+        raise ValueError(f"{name}: expected sizes of at least 0, found {rows} rows of {width}")
     for size, value in zip(sizes, arguments, strict=True):
         if size != "." and value.numel() < needed[size]:
-            raise ValueError(
-                f"{name} takes {needed[size]} numbers of a tensor that has {value.numel()}"
-            )
+            raise ValueError(f"{name}: expected {needed[size]} elements, found {value.numel()}")
 
 
 def even_parts(rows: int, width: int) -> list[int]:
@@ -177,57 +225,10 @@ def threads_for(elements: int) -> int:
     return max(1, min(torch.get_num_threads(), elements // MIN_ELEMENTS))
 
 
-def in_threads(bounds: list[int], part: Callable[[int, int], None]) -> None:
-    """Run ``part(first, last)`` for all parts at once, in the threads of torch's OpenMP.
-
-    Those threads keep their cores busy for some milliseconds after each product of matrices, so
-    that other threads would not gain anything. Python's own threads are used if torch has no GNU
-    OpenMP.
-    """
-    parts = list(pairwise(bounds))
-    if len(parts) == 1:
-        part(*parts[0])
-        return
-    errors: list[BaseException] = []  # of any thread; Python would only print those of the others
-
-    def run(_: int | None = None) -> None:
-        # ctypes lets go of the interpreter's lock during a call, so that the threads run at once.
-        while True:
-            try:
-                first, last = parts.pop()
-            except IndexError:  # other threads took all of them
-                return
-            try:
-                part(first, last)
-            except BaseException as error:
-                errors.append(error)
-
-    run_in_team = _openmp()
-    if run_in_team is None:
-        threads = [threading.Thread(target=run) for _ in parts[1:]]
-        for thread in threads:
-            thread.start()
-        run()
-        for thread in threads:
-            thread.join()
-    else:
-        # As many threads as torch's products have: a smaller team would end the others.
-        threads_of_team = max(len(parts), torch.get_num_threads())
-        run_in_team(_TeamFunction(run), None, threads_of_team, 0)
-    if errors:
-        raise errors[0]
-
-
-_TeamFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
 @functools.cache
-def _openmp() -> Callable[..., None] | None:
+def _openmp() -> ctypes.c_void_p | None:
     """Return ``GOMP_parallel`` of the GNU OpenMP that torch has loaded, or None without one."""
     try:
-        run_in_team = ctypes.CDLL(None).GOMP_parallel
+        return ctypes.cast(ctypes.CDLL(None).GOMP_parallel, ctypes.c_void_p)
     except (AttributeError, OSError, TypeError):  # the last one: Windows needs a name
         return None
-    run_in_team.restype = None
-    run_in_team.argtypes = (_TeamFunction, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
-    return run_in_team

@@ -183,7 +183,7 @@ ALWAYS void activate_rows_back(int64_t rows, int64_t width, const void *dy, cons
     if (type == FLOAT32) { CALL(FLOAT32); } else { CALL(BFLOAT16); }
 
 /* y = activation(x + bias). */
-int activation(int64_t type, int64_t kind, int64_t rows, int64_t width, const void *x, const float *bias, void *y) {
+static int activation(int64_t type, int64_t kind, int64_t rows, int64_t width, const void *x, const float *bias, void *y) {
 #define FLOATS(KIND) activate_rows(rows, width, x, bias, y, FLOAT32, KIND)
 #define HALVES(KIND) activate_rows(rows, width, x, bias, y, BFLOAT16, KIND)
     if (type == FLOAT32) BY_KIND(FLOATS) else BY_KIND(HALVES)
@@ -192,7 +192,7 @@ int activation(int64_t type, int64_t kind, int64_t rows, int64_t width, const vo
     return 0;
 }
 
-int activation_back(int64_t type, int64_t kind, int64_t rows, int64_t width, const void *dy, const void *x,
+static int activation_back(int64_t type, int64_t kind, int64_t rows, int64_t width, const void *dy, const void *x,
                      const float *bias, void *dx, float *dbias) {
 #define FLOATS(KIND) activate_rows_back(rows, width, dy, x, bias, dx, dbias, FLOAT32, KIND)
 #define HALVES(KIND) activate_rows_back(rows, width, dy, x, bias, dx, dbias, BFLOAT16, KIND)
@@ -260,7 +260,7 @@ ALWAYS void norm_rows_back(int64_t rows, int64_t width, const void *dout, const 
 }
 
 /* out = LayerNorm(x + dropout(y + bias)); also its input normalized, and the inverse deviation of each row. */
-int residual_norm(int64_t type, int64_t rows, int64_t width, const void *x, const void *y, const float *bias,
+static int residual_norm(int64_t type, int64_t rows, int64_t width, const void *x, const void *y, const float *bias,
                    const Dropout *dropout, const float *weight, const float *shift, float eps, void *out, void *normal,
                    float *inverse) {
 #define CALL(TYPE) norm_rows(rows, width, x, y, bias, dropout, weight, shift, eps, out, normal, inverse, TYPE)
@@ -269,7 +269,7 @@ int residual_norm(int64_t type, int64_t rows, int64_t width, const void *x, cons
     return 0;
 }
 
-int residual_norm_back(int64_t type, int64_t rows, int64_t width, const void *dout, const void *normal,
+static int residual_norm_back(int64_t type, int64_t rows, int64_t width, const void *dout, const void *normal,
                         const float *inverse, const Dropout *dropout, const float *weight, void *dx, void *dy,
                         float *dweight, float *dshift, float *dbias) {
 #define CALL(TYPE) \
@@ -500,7 +500,7 @@ ALWAYS void attend_back(const Sentences *all, int64_t s, int64_t h, const Room *
 
 /* Softmax(q k' / sqrt(head width)) v of sentences first to last over themselves; qkv without its bias, (tokens, 3,
    heads, head width). Stats are kept for the way back, (tokens, heads, 2). */
-int attention(int64_t type, const Sentences *all, int64_t first, int64_t last, const void *qkv, const float *bias,
+static int attention(int64_t type, const Sentences *all, int64_t first, int64_t last, const void *qkv, const float *bias,
               void *context, float *stats) {
     Room room;
     float *memory = room_for(all, first, last, &room);
@@ -514,7 +514,7 @@ int attention(int64_t type, const Sentences *all, int64_t first, int64_t last, c
     return 0;
 }
 
-int attention_back(int64_t type, const Sentences *all, int64_t first, int64_t last, const void *upstream,
+static int attention_back(int64_t type, const Sentences *all, int64_t first, int64_t last, const void *upstream,
                    const void *qkv, const float *bias, const float *stats, void *dqkv, float *dbias) {
     Room room;
     float *memory = room_for(all, first, last, &room);
@@ -582,7 +582,7 @@ ALWAYS void slope_rows(int64_t rows, int64_t words, const void *products, const 
 
 /* Takes the logits products + bias of some words into each row's largest logit and its sum of e^(logit - largest), and
    notes the target's logit if it is among them; targets count from the first of these words. */
-int observe(int64_t type, int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
+static int observe(int64_t type, int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
             float *top, float *sum, float *expected) {
 #define CALL(TYPE) observe_rows(rows, words, products, bias, targets, top, sum, expected, TYPE)
     BY_TYPE(CALL)
@@ -591,10 +591,78 @@ int observe(int64_t type, int64_t rows, int64_t words, const void *products, con
 }
 
 /* Slopes of upstream (log sum e^logits - the target's logit) along the logits of these words, and their sums. */
-int slopes_of(int64_t type, int64_t rows, int64_t words, const void *products, const float *bias,
+static int slopes_of(int64_t type, int64_t rows, int64_t words, const void *products, const float *bias,
               const int64_t *targets, const float *normalizer, const float *upstream, void *slopes, float *dbias) {
 #define CALL(TYPE) slope_rows(rows, words, products, bias, targets, normalizer, upstream, slopes, dbias, TYPE)
     BY_TYPE(CALL)
 #undef CALL
     return 0;
+}
+
+/* ---- parts, in threads ---- */
+
+/* A call with all its arguments in 64 bits each: numbers, addresses, the bits of a float. */
+typedef int (*Pass)(const int64_t *a);
+#define AT(i) ((void *)(intptr_t)a[i])
+
+static int pass_residual_norm(const int64_t *a) {
+    float eps;
+    memcpy(&eps, a + 9, sizeof eps);
+    return residual_norm(a[0], a[1], a[2], AT(3), AT(4), AT(5), AT(6), AT(7), AT(8), eps, AT(10), AT(11), AT(12));
+}
+
+static int pass_residual_norm_back(const int64_t *a) {
+    return residual_norm_back(a[0], a[1], a[2], AT(3), AT(4), AT(5), AT(6), AT(7), AT(8), AT(9), AT(10), AT(11), AT(12));
+}
+
+static int pass_activation(const int64_t *a) { return activation(a[0], a[1], a[2], a[3], AT(4), AT(5), AT(6)); }
+
+static int pass_activation_back(const int64_t *a) {
+    return activation_back(a[0], a[1], a[2], a[3], AT(4), AT(5), AT(6), AT(7), AT(8));
+}
+
+static int pass_attention(const int64_t *a) {
+    return attention(a[0], AT(1), a[2], a[3], AT(4), AT(5), AT(6), AT(7));
+}
+
+static int pass_attention_back(const int64_t *a) {
+    return attention_back(a[0], AT(1), a[2], a[3], AT(4), AT(5), AT(6), AT(7), AT(8), AT(9));
+}
+
+static int pass_observe(const int64_t *a) {
+    return observe(a[0], a[1], a[2], AT(3), AT(4), AT(5), AT(6), AT(7), AT(8));
+}
+
+static int pass_slopes_of(const int64_t *a) {
+    return slopes_of(a[0], a[1], a[2], AT(3), AT(4), AT(5), AT(6), AT(7), AT(8), AT(9));
+}
+
+static const Pass passes[] = {pass_residual_norm, pass_residual_norm_back, pass_activation, pass_activation_back,
+                              pass_attention,     pass_attention_back,     pass_observe,    pass_slopes_of};
+
+typedef struct {
+    Pass pass;
+    const int64_t *arguments; /* of the parts, one after the other */
+    int64_t parts, each, next;
+    int failed;
+} Parts;
+
+static void take_parts(void *data) {
+    Parts *all = data;
+    for (;;) {
+        int64_t part = __atomic_fetch_add(&all->next, 1, __ATOMIC_RELAXED);
+        if (part >= all->parts) return;
+        if (all->pass(all->arguments + part * all->each)) __atomic_store_n(&all->failed, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* Runs a pass on parts with `each` arguments; `team` is GOMP_parallel, or NULL: this thread alone. */
+int run_parts(void (*team)(void (*)(void *), void *, unsigned, unsigned), int64_t threads, int64_t pass, int64_t parts,
+              int64_t each, const int64_t *arguments) {
+    Parts all = {passes[pass], arguments, parts, each, 0, 0};
+    if (team)
+        team(take_parts, &all, (unsigned)threads, 0);
+    else
+        take_parts(&all);
+    return all.failed;
 }

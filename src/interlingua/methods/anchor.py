@@ -51,7 +51,7 @@ class AnchorConfig(CheckedSettings):
     """Folders, hub ids, or ready vectors (``NAME.npy`` next to ``NAME.txt``); default: the encoder
     before training."""
     teacher_prompts: tuple[str, ...] = ()
-    """Text in front of what each teacher reads, in their order; default: none."""
+    """Text in front of each teacher's sentences, in their order; default: none."""
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""
     known_languages: tuple[str, ...] = ()
@@ -68,11 +68,11 @@ class AnchorConfig(CheckedSettings):
     bank_size: Size = 32_768
     """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""
     bank_steps: Steps = 100
-    """Steps with the same negatives, where there are more than ``bank_size``."""
+    """Steps with the same negatives, if there are more than ``bank_size``."""
     temperature: Temperature = 0.05
-    """Divides the cosines of the contrasts and of the split softmax."""
+    """Divisor of the cosines of the contrasts and of the split softmax."""
     soft_temperature: Temperature = 0.05
-    """Divides the cosines of the soft labels, the student's and the teacher's."""
+    """Divisor of the cosines of the soft labels, the student's and the teacher's."""
     side_negatives: Literal["language", "all"] = "all"
     """Negatives of the same side: the batch's other sentences, as the student embeds them, of the
     language or all."""
@@ -101,11 +101,13 @@ class AnchorConfig(CheckedSettings):
         names = [field.name for field in fields(self) if field.name.endswith("_weight")]
         if sum(getattr(self, name) for name in names) == self.hard_weight:
             raise ConfigError(
-                f"{', '.join(names)} are 0, which leaves no loss; raise one besides hard_weight"
+                f"{', '.join(names)} are 0, so the method has no loss; set one of them, other"
+                " than hard_weight, above 0"
             )
         if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
             raise ConfigError(
-                'teacher_prompts: expected one for each of the teachers; give "" for those without'
+                'teacher_prompts: expected one prompt per teacher; use "" for a teacher without'
+                " a prompt"
             )
         self._refuse_unread()
 
@@ -125,13 +127,13 @@ class AnchorConfig(CheckedSettings):
         contrasts = (
             self.to_bank_weight + self.from_bank_weight + self.side_weight + self.hard_weight
         )
-        refuse_unread(self, "temperature", reason="no contrast", when=not contrasts)
+        refuse_unread(self, "temperature", reason="no contrastive term", when=not contrasts)
         refuse_unread(self, "soft_temperature", reason="soft_weight = 0", when=not self.soft_weight)
         refuse_unread(self, "side_negatives", reason="side_weight = 0", when=not self.side_weight)
 
 
 class Anchor(Objective):
-    """Moves a sentence and its translations to one anchor: the teacher's vector of the sentence.
+    """Objective that moves a sentence and its translations to the teacher's vector of the sentence.
 
     Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets
     are the negatives.
@@ -259,12 +261,12 @@ class Anchor(Objective):
             terms["side"] = contrast(inner_products(x, s), excluded=excluded)
         if config.from_bank_weight:
             # Eq. (9), teacher to student: an anchor finds its student among all sentences of its
-            # own language, so what a language has in common does not help the student.
+            # own language, so common features of a language do not help the student.
             others = torch.cat([inner_products(target, s), labels], dim=1)
             excluded = torch.cat([same.pairs, same.same_meaning], dim=1)
             terms["from_bank"] = contrast(others, excluded=excluded)
         if config.soft_weight:
-            # Other translations stay in: what the teacher makes of them is what is learned.
+            # Other translations stay in: the student learns the teacher's view of them.
             terms["soft"] = soft_labels(
                 positive,
                 to_bank,

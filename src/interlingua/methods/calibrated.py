@@ -59,7 +59,7 @@ class CalibratedConfig(CheckedSettings):
     """Language that only the teacher reads; every pair has a side in it."""
 
     def __post_init__(self) -> None:
-        # An option that nothing reads is refused: a run would not be what its file says.
+        # An option that nothing reads is refused: a run would differ from its file.
         is_frozen = self.teacher == "frozen"
         teacher_only = not self.english_through_student
         read_by_ema = ("decay", "decay_steps", "decay_schedule", "compensated_average")
@@ -70,7 +70,7 @@ class CalibratedConfig(CheckedSettings):
 
 
 class Calibrated(Objective):
-    """Draws the student's embeddings to the teacher's of their English translations.
+    """Objective that moves the student's embeddings to the teacher's of the English translations.
 
     Args:
         config: the options.
@@ -129,11 +129,11 @@ class Calibrated(Objective):
         if not config.decay_steps:
             product = (1 - config.decay) * length
             return [
-                f"teacher: decay {config.decay:g} as it is, (1 - decay) * steps = {product:.4g}"
+                f"teacher: decay {config.decay:g} is unchanged, (1 - decay) * steps = {product:.4g}"
             ]
         kept = (1 - config.decay) * config.decay_steps
         return [
-            f"teacher: (1 - decay) * steps = {kept:.4g} is kept, so {config.decay:g} of"
-            f" {config.decay_steps:,} steps becomes {self.decay:.6g} in"
+            f"teacher: (1 - decay) * steps = {kept:.4g} is kept, so {config.decay:g} for"
+            f" {config.decay_steps:,} steps becomes {self.decay:.6g} for"
             f" {length:,}{' (not below 0)' if kept > length else ''}"
         ]

@@ -52,11 +52,11 @@ def read_term(label: str, table: Any) -> CombinedMethod:
     # Checked by hand, as the schema of the options is known only once the method is.
     if not isinstance(table, Mapping) or not isinstance(table.get("method"), str):
         raise ConfigError(
-            f"{where}: a term is a table with a method; known: {', '.join(sorted(METHODS))}"
+            f"{where}: expected a table with a method; use one of: {', '.join(sorted(METHODS))}"
         )
     if not label.isidentifier():
         raise ConfigError(
-            f"{where}: a label is made of letters, digits and underscores; got {label!r}"
+            f"{where}: expected a label of letters, digits and underscores, found {label!r}"
         )
     try:
         method: type[Objective] = resolve_name(METHODS, table["method"])
@@ -65,7 +65,7 @@ def read_term(label: str, table: Any) -> CombinedMethod:
     weight = table.get("weight", 1.0)
     # bool is an int in Python; "not weight > 0" refuses NaN too, which "weight <= 0" would not
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
-        raise ConfigError(f"{where}: weight is {weight!r}; it must be a number above 0")
+        raise ConfigError(f"{where}: weight: expected a number above 0, found {weight!r}")
     options = {name: value for name, value in table.items() if name not in ("method", "weight")}
     return CombinedMethod(method, read_options(method.Config, options, where=where), float(weight))
 
@@ -95,7 +95,7 @@ class CombinationConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if not self.terms:
             raise ConfigError(
-                "terms is empty; give at least one table [method.terms.LABEL] with a method"
+                "terms is empty; add at least one table [method.terms.LABEL] with a method"
             )
         terms = self.resolved()
         # Paths are kept absolute: config.toml is stored in the run's folder and must mean the same.
@@ -112,14 +112,15 @@ class CombinationConfig(CheckedSettings):
             nli = learners["nli"]
             sts = learners["sts"]
             raise ConfigError(
-                f"terms.{nli} needs nli labels and terms.{sts} scores; a run reads one kind,"
-                " remove one"
+                f"terms.{nli} requires nli labels and terms.{sts} scores, but a run reads only"
+                " one kind; remove one"
             )
         # A method with a ``save`` of its own leaves more than the encoder, such as a second tower.
         savers = [label for label, term in terms.items() if term.method.save is not Objective.save]
         if len(savers) > 1:
             raise ConfigError(
-                f"terms.{savers[0]} and terms.{savers[1]} save a model each; a run leaves one model"
+                f"terms.{savers[0]} and terms.{savers[1]} cannot be combined, because each saves"
+                " its own model; remove one"
             )
 
     def resolved(self) -> dict[str, CombinedMethod]:
@@ -132,7 +133,8 @@ class CombinationConfig(CheckedSettings):
         for label, table in self.terms.items():
             if isinstance(table, Mapping) and table.get("method") == "combination":
                 raise ConfigError(
-                    f"terms.{label}: a combination can't be part of one; give its terms here"
+                    f"terms.{label}: a combination cannot contain another combination; list the"
+                    " inner terms directly"
                 )
         return {label: read_term(label, table) for label, table in self.terms.items()}
 
@@ -148,7 +150,7 @@ class Combination(Objective):
     """
 
     Config = CombinationConfig
-    no_prefixes = "none of its terms is made for prefixes of embeddings"
+    no_prefixes = "none of its terms supports prefixes of embeddings"
     config: CombinationConfig
 
     def __init__(self, config: CombinationConfig, encoder: Encoder) -> None:
@@ -182,7 +184,7 @@ class Combination(Objective):
         cls, config: CombinationConfig, languages: tuple[str, ...]
     ) -> CombinationConfig:
         """Return the config with the corpus's languages in all terms that take languages."""
-        # The tables are changed, not what was read from them: they are what config.toml shows.
+        # The tables are changed, not the objects read from them: config.toml shows the tables.
         terms = dict(config.terms)
         for label, term in config.resolved().items():
             extended = term.method.with_languages(term.options, languages)

@@ -39,7 +39,7 @@ class CrossEncoderConfig(CheckedSettings):
 
 
 class CrossEncoder(Objective):
-    """Reads ``a </s></s> b`` as one sequence and learns its score.
+    """Objective that reads ``a </s></s> b`` as one sequence and learns its score.
 
     Head and encoder are exported together.
 
@@ -52,7 +52,7 @@ class CrossEncoder(Objective):
     config: CrossEncoderConfig
     feeds = ("labeled",)
     label_kind = "sts"
-    no_prefixes = "it scores pairs of sentences and leaves no embeddings"
+    no_prefixes = "the method scores pairs of sentences and trains no embeddings"
 
     def __init__(self, config: CrossEncoderConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)

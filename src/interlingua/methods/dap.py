@@ -46,8 +46,7 @@ class DAPConfig(CheckedSettings):
     tr_weight: Weight = 1.0
     """Weight of the translation ranking."""
     temperature: Temperature = 0.05
-    """Divides the cosines of the ranking; the paper writes an inner product, the released code
-    this."""
+    """Divisor of the cosines of the ranking. The paper has inner products, its code this."""
     ranking: Literal["forward", "both"] = "forward"
     """forward: the other language's sentences rank the pivot's, Eq. (5); both: also the other way,
     averaged."""
@@ -121,8 +120,8 @@ class DAP(Objective):
         layers = encoder.backbone.config.num_hidden_layers
         if config.rtl_weight and config.head_layers > layers:
             raise ConfigError(
-                f"head_layers is {config.head_layers}, but the encoder has {layers} to begin with;"
-                " lower it"
+                f"head_layers: expected at most {layers}, the number of layers of the encoder,"
+                f" found {config.head_layers}; lower it"
             )
         self.pivot = resolve_language(config.pivot).code
         self.project: nn.Module = nn.Identity()
@@ -242,7 +241,7 @@ class DAP(Objective):
         """
         if self.config.reconstruct == 1:
             return targets.input_ids
-        # Only which tokens are chosen is of interest here; what they are replaced by is not used.
+        # Only the choice of tokens is used here, not their replacements.
         chosen = mlm_mask(
             targets, place, ratio=self.config.reconstruct, mask_id=0, vocab_size=1, special_ids=()
         )

@@ -43,8 +43,8 @@ class DistillConfig(CheckedSettings):
     """Weight of the term that draws originals to their own; 0 = the student reads translations
     only."""
     replay_weight: Weight = 0.0
-    """Weight of the term that keeps sentences of the monolingual feed, in any language, where the
-    teacher puts them; 0 = there is no such feed."""
+    """Weight of the term that keeps sentences of the monolingual feed, in any language, at
+    the teacher's vectors; 0 = there is no such feed."""
 
     def __post_init__(self) -> None:
         need_a_loss(self, "translation_weight", "original_weight")
@@ -62,7 +62,7 @@ class DistillInputs(NamedTuple):
 
 
 class Distill(Objective):
-    """Draws the student's embeddings of a sentence and its translation to the teacher's of it.
+    """Objective that moves the embeddings of a sentence and its translation to the teacher's.
 
     A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads
     their text, which is decoded and tokenized again in every step.
@@ -90,8 +90,8 @@ class Distill(Objective):
         self.teacher.requires_grad_(False)
         if self.teacher.dim != encoder.dim:
             raise ConfigError(
-                f"teacher: {config.teacher} has embeddings of width {self.teacher.dim}, the"
-                f" encoder of {encoder.dim}; choose an encoder or a teacher of the other's width"
+                f"teacher: {config.teacher} has embeddings of width {self.teacher.dim}, but the"
+                f" encoder has width {encoder.dim}; use an encoder and a teacher of equal width"
             )
         own = encoder.vocabulary
         other = self.teacher.vocabulary
@@ -104,9 +104,9 @@ class Distill(Objective):
             [PROBE], language=self.pivot, max_tokens=limit
         ):
             raise ConfigError(
-                f"teacher: {config.teacher} has another vocabulary, and the corpus's does not keep"
-                " the text as it reads it (case, spaces); prepare the corpus with the teacher's"
-                " vocabulary, or choose another teacher"
+                f"teacher: {config.teacher} has another vocabulary, and the corpus's vocabulary"
+                " changes case or spaces of the text; prepare the corpus with the teacher's"
+                " vocabulary, or use another teacher"
             )
 
     @classmethod

@@ -66,7 +66,7 @@ class EMSConfig(CheckedSettings):
     projection_dim: Dim = 128
     """Width of the projections."""
     language_tag: bool = True
-    """Tell the generative head the target language, Eq. (2)-(3); False: "- langs tok"."""
+    """Pass the target language to the generative head, Eq. (2)-(3); False: "- langs tok"."""
     language_dim: Dim = 128
     """Width of a language tag."""
     tag_dropout: Dropout = 0.1
@@ -87,17 +87,18 @@ class EMSConfig(CheckedSettings):
     """Source of negatives: a process's own micro-batch as in the paper, or those of all
     processes."""
     exclude_repeats: bool = False
-    """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
+    """Don't count other translations of the positive as negatives (in n-way parallel corpora)."""
 
     def __post_init__(self) -> None:
         if self.generative == self.contrastive == "none":
             raise ConfigError(
-                "generative and contrastive are both 'none', which leaves no loss; choose one"
+                "generative and contrastive are both 'none', so the method has no loss; set one"
+                " of them"
             )
         if self.generative == "ugt" and self.code_masking:
             raise ConfigError(
-                "code_masking masks one side and ugt both; choose generative = 'xtr' or no"
-                " code_masking"
+                "code_masking and generative = 'ugt' cannot be combined; set generative = 'xtr',"
+                " or remove code_masking"
             )
         self._refuse_unread()
 
@@ -128,7 +129,7 @@ class EMSInputs(NamedTuple):
     targets: TokenTargets | None
     """Targets [b; a], the translations of the sentences read; None = not predicted."""
     tag_rows: Int64[Tensor, " 2*b"] | None
-    """Rows of the translations' tags, where the head has tags."""
+    """Rows of the translations' tags, if the head has tags."""
     meanings: Meanings | None
     """Meanings of the pairs, if pairs of equal meaning are not contrasted."""
 
@@ -256,7 +257,7 @@ class EMS(Objective):
     def masked(
         self, batch: ParallelBatch
     ) -> tuple[TokenBatch, TokenBatch, Int64[Tensor, " 2*b"] | None]:
-        """Return what the encoder reads of both sides, and the hidden tokens to predict, if any.
+        """Return the encoder's input of both sides, and the hidden tokens to predict, if any.
 
         There is one token per row of [a; b].
         """

@@ -37,7 +37,7 @@ class InfoNCEConfig(CheckedSettings):
     """The positive of a sentence: its translation, in parallel data, or itself through other
     dropout, in monolingual data as mSimCSE does."""
     temperature: Temperature = 0.05
-    """Divides the cosines."""
+    """Divisor of the cosines."""
     direction: Literal["both", "forward", "all"] = "both"
     """Direction of the ranking: each side the other, averaged; the first the second, as in SimCSE;
     or each of the 2B sentences the other 2B - 1, those of its own side too (NT-Xent)."""
@@ -46,7 +46,7 @@ class InfoNCEConfig(CheckedSettings):
     negatives: Literal["processes", "micro_batch"] = "processes"
     """Source of negatives: all processes' micro-batches, or a process's own."""
     exclude_repeats: bool = False
-    """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
+    """Don't count other translations of the positive as negatives (in n-way parallel corpora)."""
 
 
 class InfoNCE(Objective):

@@ -48,7 +48,7 @@ class InfoXLMConfig(TLMConfig):
     xlco_weight: PositiveWeight = 1.0
     """Weight of the cross-lingual contrast."""
     temperature: Temperature = 0.25
-    """Divides inner products; the paper names none, this is the released code's default."""
+    """Divisor of inner products; the paper names none, this is the released code's default."""
     queue_size: Size = 131_072
     """Keys of earlier steps that are negatives; the queue fills during the first steps."""
     decay: Annotated[float, AtLeast(0, below=1)] = 0.9999
@@ -90,7 +90,7 @@ class InfoXLMInputs(NamedTuple):
 
 
 class InfoXLM(TLM):
-    """Trains XLM's language models, and contrasts translations with those of earlier steps.
+    """Objective of XLM's language models, with contrast of translations and earlier steps' ones.
 
     Args:
         config: the options.
@@ -98,7 +98,9 @@ class InfoXLM(TLM):
     """
 
     Config = InfoXLMConfig
-    no_prefixes = "it contrasts states of a middle layer, which are not the exported embeddings"
+    no_prefixes = (
+        "the method contrasts states of a middle layer, which are not the exported embeddings"
+    )
     config: InfoXLMConfig
     queue: Tensor
     filled: Tensor

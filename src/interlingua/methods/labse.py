@@ -29,17 +29,17 @@ class LaBSEConfig(CheckedSettings):
     margin: Annotated[float, Between(0, 1e6)] = 0.3
     """m, in cosine units, taken from the positives; 0 = without additive margin."""
     temperature: Temperature = 0.1
-    """Divides the cosines; the paper names none."""
+    """Divisor of the cosines; the paper names none."""
     margin_after_temperature: bool = False
     """Take the margin from the logits, after the division by the temperature."""
     negatives: Literal["processes", "micro_batch"] = "processes"
     """Source of negatives: all processes' micro-batches as in the paper, or a process's own."""
     exclude_repeats: bool = False
-    """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
+    """Don't count other translations of the positive as negatives (in n-way parallel corpora)."""
 
 
 class LaBSE(Objective):
-    """Finds each sentence's translation among all of the batch by a margin, in both directions."""
+    """Objective that finds translations in the batch by a margin, in both directions."""
 
     Config = LaBSEConfig
     nested_terms = ("ranking",)

@@ -70,8 +70,8 @@ class LASERConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if not self.autoregressive and self.decoder == "lstm":
             raise ConfigError(
-                "an LSTM reads the tokens before; set decoder = 'transformer' for autoregressive ="
-                " false"
+                "autoregressive = false requires a transformer, because an LSTM reads the tokens"
+                " before; set decoder = 'transformer'"
             )
         # Options that one of the two decoders does not have.
         is_lstm = self.decoder == "lstm"
@@ -96,7 +96,7 @@ class LASERInputs(NamedTuple):
 
 
 class LASER(Objective):
-    """Translates sentences by a decoder that knows nothing of them but the encoder's vector.
+    """Objective of translation by a decoder that knows only the encoder's vector.
 
     Args:
         config: the options.
@@ -127,8 +127,8 @@ class LASER(Objective):
         width = config.token_dim + config.language_dim + encoder.dim
         if config.decoder == "transformer" and width % config.decoder_heads:
             raise ConfigError(
-                f"decoder_heads is {config.decoder_heads}, which does not divide {width}:"
-                " token_dim, language_dim and the encoder's width together"
+                f"decoder_heads: {config.decoder_heads} does not divide {width} (token_dim,"
+                " language_dim and the encoder's width together); use a divisor"
             )
         # One more token than the vocabulary has: the end of a sentence, which also precedes it.
         self.end = encoder.backbone.config.vocab_size
@@ -203,8 +203,8 @@ class LASER(Objective):
             expected = ", ".join(sorted(self.targets))
             there = ", ".join(sorted(set(both.languages)))
             raise DataError(
-                f"no sentence of a batch is in one of the targets {expected}, but in {there};"
-                " change targets"
+                f"the batch has no sentence in the targets {expected}, only in {there}; change"
+                " targets"
             )
         # Row i and row i + B are translations.
         sources = [(row + size) % (2 * size) for row in targets]

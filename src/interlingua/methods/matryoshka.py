@@ -46,8 +46,8 @@ class Matryoshka(CheckedSettings):
         falling = all(first > second for first, second in pairwise(self.dims))
         if not self.dims or not falling:
             raise ConfigError(
-                f"matryoshka is {list(self.dims)}; give the widths from the largest to the"
-                " smallest, each once, such as [384, 256, 128, 64]"
+                f"matryoshka is {list(self.dims)}; list each width once, from the largest to the"
+                " smallest, for example [384, 256, 128, 64]"
             )
         if self.weights and len(self.weights) != len(self.dims):
             raise ConfigError(
@@ -67,13 +67,13 @@ class Matryoshka(CheckedSettings):
         """
         if not any(weights.values()):
             raise ConfigError(
-                f"matryoshka: no term with prefixes is left where {' and '.join(weights)} are 0;"
-                " raise one, or remove it"
+                f"matryoshka: all terms with prefixes are switched off ({' and '.join(weights)}"
+                " are 0); set one above 0, or remove matryoshka"
             )
         if self.dims[0] != width:
             raise ConfigError(
-                f"matryoshka starts at {self.dims[0]}, but the encoder's embeddings have {width}"
-                f" elements; let it start with {width}"
+                f"matryoshka starts with {self.dims[0]}, but the encoder's embeddings have"
+                f" {width} elements; start the list with {width}"
             )
 
     def losses(

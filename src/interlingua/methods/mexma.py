@@ -67,7 +67,7 @@ class MEXMAConfig(CheckedSettings):
     """KoLeo on vectors of length 1 as in the released code; False: on the vectors themselves, as
     printed."""
     koleo_distinct: bool = False
-    """KoLeo over distinct sentences only, where a batch of many languages repeats English ones."""
+    """KoLeo over distinct sentences only, if a batch of many languages repeats English ones."""
     mask_ratio: Share = 0.4
     """Share of tokens to hide, (0, 1]."""
     mask: Literal["80-10-10", "always"] = "80-10-10"
@@ -88,8 +88,8 @@ class MEXMAConfig(CheckedSettings):
         need_a_loss(self, "mlm_weight", "align_weight")
         if not self.symmetrical and (self.align_weight or self.koleo_weight):
             raise ConfigError(
-                "symmetrical = false leaves one clean side; set align_weight = 0 and koleo_weight"
-                " = 0"
+                "symmetrical = false is incompatible with terms of two clean sides; set"
+                " align_weight = 0 and koleo_weight = 0"
             )
         self._refuse_unread()
 
@@ -138,13 +138,13 @@ class MEXMAInputs(NamedTuple):
     """Sentences that are read clean."""
     hidden: HiddenTokens | None
     distinct: tuple[Int64[Tensor, " n"], Int64[Tensor, " m"]] | None
-    """Rows of A and of B without those that repeat one, where KoLeo leaves these out."""
+    """Rows of A and of B without those that repeat one, if KoLeo leaves these out."""
     meanings: Meanings | None
     """Meanings of the pairs, if pairs of equal meaning are not contrasted."""
 
 
 class MEXMA(Objective):
-    """Predicts masked tokens of one language with the sentence vector of the other.
+    """Objective that predicts masked tokens with the sentence vector of the other language.
 
     Raises:
         ConfigError: the encoder pools otherwise than by its first token, its vocabulary has no
@@ -159,9 +159,9 @@ class MEXMA(Objective):
         super().__init__(config, encoder)
         if config.pooling == "cls" and encoder.pooling != "cls":
             raise ConfigError(
-                "MEXMA's sentence vector is the first token's state, but the encoder pools by"
-                f" {encoder.pooling}; set"
-                ' pooling = "cls" in [encoder], or pooling = "any" in [method]'
+                "MEXMA uses the state of the first token, but the encoder's pooling is"
+                f' {encoder.pooling}; set pooling = "cls" in [encoder], or pooling = "any" in'
+                " [method]"
             )
         encoder.backbone.set_attention_dropout(config.attention_dropout)
         # Groups of masked sentences that L_mlm averages; else a pair has one masked sentence.
@@ -301,7 +301,8 @@ class MEXMA(Objective):
             a, b = gather_rows(a, distinct[0]), gather_rows(b, distinct[1])
         if min(len(a), len(b)) < 2:
             raise ConfigError(
-                "KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight"
+                "KoLeo requires at least two sentences per side; raise run.micro_batch_size, or"
+                " remove koleo_weight"
             )
         spread = partial(koleo, normalize=self.config.koleo_normalize)
         return (spread(a) + spread(b)) / 2

@@ -79,7 +79,7 @@ class MultilingualIRInputs(NamedTuple):
     questions: QuestionBatch | None
     """Questions as the towers read them."""
     pairs: TokenBatch | None
-    """P: both sides of the translations, where there are some."""
+    """P: both sides of the translations, if there are some."""
     num_pairs: int
     """Number of translation pairs."""
     texts: TokenBatch | None
@@ -89,7 +89,7 @@ class MultilingualIRInputs(NamedTuple):
 
 
 class MultilingualIR(Objective):
-    """Learns to search from English questions, and to search in other languages from text only.
+    """Objective that learns search from English questions, and other languages from text only.
 
     Args:
         config: the options.

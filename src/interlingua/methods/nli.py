@@ -36,7 +36,7 @@ class NLIConfig(CheckedSettings):
 
 
 class NLI(Objective):
-    """Classifies pairs into three classes by two embeddings and their distance, with softmax.
+    """Objective that classifies pairs by two embeddings and their distance, with softmax.
 
     Args:
         config: the options.

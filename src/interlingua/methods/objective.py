@@ -68,15 +68,15 @@ class Objective(nn.Module, ABC):
     nested_terms: ClassVar[tuple[str, ...]] = ()
     """Terms that a Matryoshka run computes for each prefix of the embeddings, by ``nested``; none =
     it is refused."""
-    no_prefixes: ClassVar[str] = "no term of it is made for prefixes of embeddings"
-    """Why not, for the user."""
+    no_prefixes: ClassVar[str] = "the method has no term that supports prefixes of embeddings"
+    """The reason for the user if prefixes are not supported."""
     matryoshka: Matryoshka | None = None
-    """The prefixes, where the run has some; see ``nest``."""
+    """The prefixes, if the run has some; see ``nest``."""
     takes_forms: ClassVar[bool] = False
     """True if it reads sentences by ``as_written``, so that a run can pass it other forms of
     them."""
     written_forms: WrittenForms | None = None
-    """Writes some of the sentences that the encoder reads in another form; see ``write_forms``."""
+    """Function that rewrites some sentences of the encoder in another form; see ``write_forms``."""
     in_parts: ClassVar[bool] = True
     """True if all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can
     split them."""
@@ -88,8 +88,7 @@ class Objective(nn.Module, ABC):
     total_steps: int = 1
     """Optimizer steps of the whole run; set by the training loop."""
     all_gather: Callable[[Tensor], Tensor]
-    """Concatenates a (B, ...) tensor over the processes; set by the training loop, the identity
-    outside of it."""
+    """Concatenation of a (B, ...) tensor over the processes; the identity outside of training."""
 
     def __init__(self, config: Any, encoder: Encoder) -> None:
         super().__init__()
@@ -158,9 +157,9 @@ class Objective(nn.Module, ABC):
         if is_loss_output(output):
             return output
         raise ConfigError(
-            f"method {type(self).__name__}: forward returned {describe_output(output)}, expected a"
-            " LossOutput; end it with: return self.weighted(NAME=LOSS), where LOSS is a single"
-            " number, such as a mean"
+            f"method {type(self).__name__}: forward returned {describe_output(output)}, expected"
+            " a LossOutput; end forward with: return self.weighted(NAME=LOSS), where LOSS is a"
+            " scalar, such as a mean"
         )
 
     @abstractmethod
@@ -257,8 +256,7 @@ class Objective(nn.Module, ABC):
         """
         if count < 2:
             raise ConfigError(
-                f"a micro-batch of a single {what} has nothing to compare it with; raise {key} or"
-                " run.micro_batch_size"
+                f"a micro-batch of one {what} has no negatives; raise {key} or run.micro_batch_size"
             )
 
     def as_written(self, sentences: TokenBatch, batch: Any) -> TokenBatch:
@@ -291,8 +289,8 @@ class Objective(nn.Module, ABC):
         ]
         if not objectives:
             raise ConfigError(
-                "data.forms: the method does not read sentences in other forms; remove it, or"
-                " choose a method of sentence vectors such as anchor"
+                "data.forms: the method does not support other forms of sentences; remove"
+                " data.forms, or use a method of sentence vectors such as anchor"
             )
         forms = WrittenForms(self.encoder.vocabulary, request, max_tokens=self.encoder.max_tokens)
         for objective in objectives:
@@ -318,7 +316,7 @@ class Objective(nn.Module, ABC):
         ]
         if not objectives:
             raise ConfigError(
-                f"matryoshka: {self.no_prefixes}; remove it, or choose another method"
+                f"matryoshka: {self.no_prefixes}; remove matryoshka, or use another method"
             )
         for objective in objectives:
             weights = {
@@ -421,7 +419,9 @@ def describe_output(output: Any) -> str:
 def need_a_loss(config: Any, *weights: str) -> None:
     """Refuse a loss if all its terms are switched off."""
     if not any(getattr(config, name) for name in weights):
-        raise ConfigError(f"{' and '.join(weights)} are 0, which leaves no loss; raise one")
+        raise ConfigError(
+            f"{' and '.join(weights)} are 0, so the method has no loss; set one of them above 0"
+        )
 
 
 def itself(tensor: Tensor) -> Tensor:

@@ -54,8 +54,8 @@ class RetroMAEConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if self.enhanced and self.decoder_layers != 1:
             raise ConfigError(
-                f"decoder_layers is {self.decoder_layers}, but enhanced decoding goes with 1; set"
-                " enhanced = false"
+                f"decoder_layers: enhanced decoding requires 1, found {self.decoder_layers}; set"
+                " enhanced = false, or decoder_layers = 1"
             )
 
 
@@ -69,11 +69,11 @@ class ReadSentences(NamedTuple):
     decoder: DecoderArrangement
     """The tokens that the decoder sees, and those to predict."""
     place: BatchPosition
-    """Decides the decoder's own random draws."""
+    """Place that determines the decoder's own random draws."""
 
 
 class RetroMAE(Objective):
-    """Trains a vector that lets a weak decoder predict all tokens of the sentence.
+    """Objective for a vector from which a weak decoder predicts all tokens of the sentence.
 
     Args:
         config: the options.

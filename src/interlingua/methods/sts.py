@@ -26,7 +26,7 @@ class STSConfig(CheckedSettings):
 
 
 class STS(Objective):
-    """Trains the cosine of two embeddings to equal their score."""
+    """Objective that trains the cosine of two embeddings to equal their score."""
 
     Config = STSConfig
     nested_terms = ("sts",)

@@ -49,9 +49,9 @@ class TeacherSimilarityConfig(CheckedSettings):
     candidates: Literal["language", "all"] = "language"
     """Candidates of a question: passages of its own language, or all of them."""
     temperature: Temperature = 0.05
-    """Divides the student's cosines."""
+    """Divisor of the student's cosines."""
     teacher_temperature: Temperature = 0.02
-    """Divides the teacher's cosines; lower values make its ranking sharper."""
+    """Divisor of the teacher's cosines; lower values make its ranking sharper."""
     question_weight: Weight = 1.0
     """Weight of the rankings of passages for each question."""
     passage_weight: Weight = 1.0
@@ -78,7 +78,7 @@ class TeacherInputs(NamedTuple):
 
 
 class TeacherSimilarity(Objective):
-    """Makes the student's cosines of questions and passages those of a frozen teacher, as rankings.
+    """Objective that ranks passages for questions like the cosines of a frozen teacher.
 
     A teacher of the student's vocabulary reads the student's tokens; one of another vocabulary
     reads their text.
@@ -103,7 +103,7 @@ class TeacherSimilarity(Objective):
         teacher = Encoder.load(config.teacher) if config.teacher else encoder.clone()
         self.teacher = teacher.float()
         self.teacher.requires_grad_(False)
-        # Made for their check: what the teacher can't read is refused at once.
+        # Made for their check: texts that the teacher can't read are refused at once.
         self._readers = [
             ModelTeacher(
                 self.teacher,

@@ -91,7 +91,7 @@ class MaskedText(NamedTuple):
 
 
 class TLM(Objective):
-    """Predicts masked tokens from the rest of the sentence, without and with its translation.
+    """Objective that predicts masked tokens from a sentence, without and with its translation.
 
     Args:
         config: the options.
@@ -102,7 +102,7 @@ class TLM(Objective):
     """
 
     Config = TLMConfig
-    no_prefixes = "it predicts tokens and trains no sentence embedding"
+    no_prefixes = "the method predicts tokens and trains no sentence embedding"
     # Two sentences in one sequence go past ``encoder(...)``, straight to the backbone.
     in_parts = False
     config: TLMConfig
@@ -206,7 +206,7 @@ class TLM(Objective):
         first = Tails.of(a.cu_seqlens, 0)
         second = Tails.of(b.cu_seqlens, skip)
         order, cu_seqlens = chained(first.cu_seqlens, second.cu_seqlens)
-        # ``kept`` counts within a batch; tokens of b follow all of a, where none is left out
+        # ``kept`` counts within a batch; tokens of b follow all of a, if none is left out
         tokens = torch.cat([first.kept, second.kept + len(first.kept)])[order]
         if self.config.reset_positions:
             return tokens, cu_seqlens, torch.cat([first.positions, second.positions])[order]
@@ -214,7 +214,7 @@ class TLM(Objective):
         most = self.encoder.backbone.config.max_tokens
         if longest > most:
             raise DataError(
-                f"two sentences have {longest} tokens together, but the encoder has {most}"
+                f"a pair of sentences has {longest} tokens, but the encoder has {most}"
                 " positions; set reset_positions = true, or lower data.max_tokens"
             )
         return tokens, cu_seqlens, None

@@ -117,7 +117,7 @@ def retrieve(
 
 
 class OneToOneMatcher:
-    """Accepts pairs in their order if neither of their rows was taken by an earlier pair.
+    """Matcher that accepts pairs in order if no earlier pair has one of their rows.
 
     Args:
         n: rows of x.
@@ -351,7 +351,7 @@ def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndar
     """
     parts = ceil_div(len(scores) * BYTES_TO_SORT, memory)
     edges = [-np.inf]
-    # The quantiles of a sample cut the scores into ranges of about as many each. Where many scores
+    # The quantiles of a sample cut the scores into ranges of about as many each. If many scores
     # are equal, two quantiles may be as well, and there are fewer ranges.
     if parts > 1:
         sample = np.sort(scores[:: max(1, len(scores) // (64 * parts))])

@@ -292,7 +292,7 @@ def find_check(name: str) -> type[Check]:
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """Which checks are measured, and which of them reject a pair.
+    """Plan of the checks to measure and of those that reject a pair.
 
     Attributes:
         columns: checks that are measured, each as ``find_check`` takes it.
@@ -331,7 +331,7 @@ class CheckPlan:
         if glossary is not None:
             requested.append(GLOSSARY)
         elif GLOSSARY in requested or GLOSSARY in limits:
-            raise ConfigError("the check glossary needs a file of terms; name it with --glossary")
+            raise ConfigError("the check glossary requires --glossary (a file of terms)")
         # A name that is unknown is refused here, and not when the first pairs are measured.
         for name in requested:
             find_check(name)
@@ -586,5 +586,7 @@ def _number(name: str, limit: str) -> float:
     except ValueError:
         found = math.nan
     if math.isnan(found):
-        raise ConfigError(f"the limit of {name!r} is {limit!r}, expected a number, e.g. length=3")
+        raise ConfigError(
+            f"the limit of {name!r}: expected a number, found {limit!r}; write for example length=3"
+        )
     return found

@@ -12,7 +12,7 @@ from interlingua.config import AtLeast, Between
 Margin = Literal["ratio", "distance", "absolute"]
 Retrieval = Literal["forward", "backward", "intersection", "max"]
 Equal = Literal["exact", "folded", "never"]
-"""Which lines hold the same text."""
+"""Rule by which lines have the same text."""
 K = 4
 """Neighbors that a margin is averaged over."""
 DEFAULT_MARGIN: Literal["ratio"] = "ratio"

@@ -1,6 +1,6 @@
 """Mining within matched documents: matching of documents, and the search within each pair.
 
-Where both sides say which document each line belongs to, a translation is searched for in the
+If both sides say which document each line belongs to, a translation is searched for in the
 matching documents only. Each pair of documents is a small search of its own. The k nearest of a
 text in a short document are all the texts there are, so their mean says little about the text; the
 mean of the margin is therefore taken over the k nearest among the document and a sample of all
@@ -55,7 +55,7 @@ _LANGUAGE_PARAMETERS = r"(?<![a-z0-9])(?:lang|language|locale|hl|lc|lng)="
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentMatch:
-    """Which documents of both sides belong together.
+    """Rule that matches documents of both sides.
 
     Attributes:
         how: ``equal`` names; ``urls`` that are equal but for their language; a ``file`` names the
@@ -88,6 +88,7 @@ def reader(
     language: str,
     strip: bool = True,
     bad: BadLines | None = None,
+    labels: Sequence[str] = (),
 ) -> Callable[[], Iterator[Line]]:
     """Return a function that reads the lines of a side, with document names that both sides share.
 
@@ -98,21 +99,22 @@ def reader(
         language: of this side, any code.
         strip: see ``read_text_lines``.
         bad: see ``read_text_lines``.
+        labels: see ``read_text_lines``.
 
     Raises:
         ConfigError: documents are to be matched, and the layout has none.
     """
     if match is not None and layout != "documents":
         raise ConfigError(
-            f"{paths[0]}: its layout is {layout!r}; matching documents takes document TAB text,"
-            " --layout documents"
+            f"{paths[0]}: matching documents requires the layout documents (document TAB text),"
+            f" found {layout!r}; pass --layout documents"
         )
     if match is None or match.how != "urls":
-        return lambda: read_text_lines(paths, layout, strip=strip, bad=bad)
+        return lambda: read_text_lines(paths, layout, strip=strip, bad=bad, labels=labels)
     pattern = language_pattern(language)
 
     def lines() -> Iterator[Line]:
-        for line in read_text_lines(paths, layout, strip=strip, bad=bad):
+        for line in read_text_lines(paths, layout, strip=strip, bad=bad, labels=labels):
             # All lines of this layout have a document.
             assert line.document is not None
             yield line._replace(document=without_language(line.document, pattern))
@@ -149,7 +151,7 @@ def without_language(url: str, pattern: re.Pattern[str]) -> str:
         pattern: see ``language_pattern``.
     """
     bare = re.sub(r"^[a-z]+://(?:www\d?\.)?", "", url.strip().lower())
-    # Runs of separators become one: where a code was taken out, two of them now touch.
+    # Runs of separators become one: if a code was taken out, two of them now touch.
     return re.sub(r"[\W_]+", "/", pattern.sub("", bare)).strip("/")
 
 
@@ -158,7 +160,7 @@ class _Documents(NamedTuple):
 
     Attributes:
         keys: of the documents, ascending.
-        starts: where the lines of each document begin in ``texts``; one more for the end.
+        starts: where the lines of each document start in ``texts``; one more for the end.
         texts: of all lines that are not blank, one document behind the other.
     """
 
@@ -247,8 +249,8 @@ def collect_document_pairs(
         progress.advance(stop - start)
     sizes = [f"{len(side.keys):,}" for side in sides]
     note = (
-        f"{len(matches):,} of {count:,} matches are documents of both sides, which have"
-        f" {' and '.join(sizes)}"
+        f"{len(matches):,} of {count:,} matches name documents of both sides, which have"
+        f" {' and '.join(sizes)} documents"
     )
     return _each_once(np.concatenate(found), len(x), len(y)), note
 
@@ -302,7 +304,7 @@ def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
     # of several equal pairs is the best one.
     pairs = pairs[np.lexsort((-pairs["score"], pairs["y"], pairs["x"]))]
     differs = (pairs["x"][1:] != pairs["x"][:-1]) | (pairs["y"][1:] != pairs["y"][:-1])
-    # The first pair is always new; where there is no pair, the mask is cut to no entry.
+    # The first pair is always new; if there is no pair, the mask is cut to no entry.
     is_first = np.append(True, differs)[: len(pairs)]
     pairs = pairs[is_first]
     # In how many pairs each text is: menus and notices have a partner in many documents.
@@ -321,15 +323,16 @@ def _matches(
         both = np.intersect1d(x.keys, y.keys)
         if not len(both):
             raise DataError(
-                "no document of the source is one of the target; match them by --documents urls or"
-                " a file of matches"
+                "no document name is on both sides; pass --documents urls, or a file of matches"
             )
         return np.stack([both, both], axis=1), len(both)
     names: list[list[str]] = [[], []]
     for number, cells in tab_rows(match.path):
         if len(cells) < 2:
             raise DataError(
-                "expected source document TAB target document", path=match.path, line=number
+                "expected source document TAB target document, found 1 column; correct the line",
+                path=match.path,
+                line=number,
             )
         # Further columns, such as a score of the match, are let be.
         for side, cell in zip(names, cells, strict=False):
@@ -338,7 +341,8 @@ def _matches(
     is_there = np.isin(pairs[:, 0], x.keys) & np.isin(pairs[:, 1], y.keys)
     if not is_there.any():
         raise DataError(
-            "no pair of documents in it is in the texts; check their names", path=match.path
+            "none of its pairs of documents is in the texts; check the names of the documents",
+            path=match.path,
         )
     return pairs[is_there], len(pairs)
 
@@ -367,7 +371,7 @@ class _Background(NamedTuple):
 
     Attributes:
         texts: their numbers, ascending.
-        similarities: to the nearest, descending; k columns, none where there is no sample.
+        similarities: to the nearest, descending; k columns, none if there is no sample.
         others: numbers of these nearest texts.
     """
 

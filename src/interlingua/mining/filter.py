@@ -40,7 +40,7 @@ from interlingua.mining.calibration.calibration import (
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
 from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.pipeline import Mined
-from interlingua.mining.review import Judgments, judged_key
+from interlingua.mining.review import Judgments
 from interlingua.mining.writer import (
     DEFAULT_COLUMNS,
     ON_STDOUT,
@@ -76,8 +76,8 @@ _SHOWN = 12
 LEARNED_FROM = 200_000
 """Pairs at even distances through all, by which the share of right ones is estimated."""
 JUDGE = (
-    "50 pairs that you judge, at even distances through the list, would settle it: give them with"
-    " --labels in place of --parallel"
+    "to verify these numbers, judge 50 pairs spread evenly over the list and pass them with"
+    " --labels instead of --parallel"
 )
 _PAIRS_AT_ONCE = 8192
 """Mined pairs that are filtered at a time."""
@@ -131,7 +131,7 @@ class Filter:
         threshold: from the options, or found for the precision.
         prior: share of right pairs, from the options or estimated.
         cuts: pairs expected at each precision, of the pairs of ``learn``.
-        interval: in which the true precision of the kept pairs is expected, where one is requested.
+        interval: in which the true precision of the kept pairs is expected, if one is requested.
         learned_from: pairs of ``learn``, in words.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
@@ -154,8 +154,8 @@ class Filter:
         cut.check_cut()
         if calibration is None and cut.needs_calibration:
             raise ConfigError(
-                f"{cut.needs_calibration[0]} needs --calibration; make one with interlingua"
-                " calibrate for mine, with interlingua score --learn for score"
+                f"{cut.needs_calibration[0]} requires --calibration; make one with `interlingua"
+                " calibrate` for mine, or with `interlingua score --learn` for score"
             )
         self.cut = cut
         self.calibration = calibration
@@ -172,9 +172,7 @@ class Filter:
         self.first_scores: list[Float64[ndarray, " n"]] = []
         self._has_learned = calibration is None
         self.judgments = judgments
-        self._answers = {} if judgments is None else judgments.by_key()
         self._judged: Counter[bool] = Counter()
-        self._matched: set[tuple[str, str]] = set()
 
     def learn(self, scores: Float64[ndarray, " n"]) -> None:
         """Estimate the share of right pairs and the threshold for a precision from these scores.
@@ -226,21 +224,19 @@ class Filter:
             findings = self.checker.findings(measured)
             for at in range(len(block.pairs)):
                 reasons = [reason for reason, marks in rejected.items() if marks[at]]
-                if self._answers:
-                    reasons = self._judge(block.pairs[at], reasons)
+                if self.judgments is not None:
+                    reasons = self._judge(self.judgments, block.pairs[at], reasons)
                 found = tuple(name for name, marks in findings.items() if marks[at])
                 self.read += 1
                 self.kept += not reasons
                 self.reasons.update(reasons)
                 yield _row(block, at, probabilities, measured, reasons)._replace(findings=found)
 
-    def _judge(self, pair: TextPair, reasons: list[str]) -> list[str]:
+    def _judge(self, judgments: Judgments, pair: TextPair, reasons: list[str]) -> list[str]:
         """Return the reasons against a pair: none if it is judged good, one more if bad."""
-        key = judged_key(pair.source, pair.target)
-        is_good = self._answers.get(key)
+        is_good = judgments.answer(pair.source, pair.target)
         if is_good is None:
             return reasons
-        self._matched.add(key)
         self._judged[is_good] += 1
         return [] if is_good else [JUDGED_BAD, *reasons]
 
@@ -282,7 +278,7 @@ class Filter:
         if precision is not None and self.threshold is not None:
             cut = f"threshold {self.threshold:.4f}"
             if math.isinf(self.threshold):
-                cut = "reached by no pair"
+                cut = "no pair reaches it"
             elif self.interval is not None:
                 cut += f", {interval_in_words(self.interval)}"
             lines.append(f"precision {precision:g}: {cut}, by {self.learned_from}")
@@ -291,11 +287,11 @@ class Filter:
 
     def _judgment_lines(self) -> list[str]:
         """Return lines on the answers; none without answers."""
-        if self.judgments is None:
+        if self.judgments is None or not (self.judgments.answers or self._judged):
             return []
         good, bad = self._judged[True], self._judged[False]
         decided = f"judged: {count_of(good, 'pairs')} good and kept, {bad:,} bad and rejected"
-        return [*self.judgments.notes, decided, *self.judgments.unmatched(self._matched)]
+        return [*self.judgments.notes, decided, *self.judgments.unmatched()]
 
     def advice(self) -> list[str]:
         """Return lines on how to make a requested precision more certain."""
@@ -319,9 +315,9 @@ class Filter:
         if below <= MUCH:
             return []
         return [
-            f"warning: the threshold of {threshold:g} cuts {below:.0%} of the pairs, and the"
-            " same number means another thing for another model and other texts; learn what a"
-            " score is worth with --learn, then cut by --calibration and --precision"
+            f"warning: the threshold {threshold:g} rejects {below:.0%} of the pairs, and its"
+            " meaning depends on the model and the texts; calibrate the scores with --learn, then"
+            " pass --calibration and --precision"
         ]
 
 
@@ -381,13 +377,15 @@ def output_format(path: PathLike | None, format: str | None) -> str:
         named = format or guess_format(path)
         if named in READ_ONLY:
             raise ConfigError(
-                f"{path}: the format {named} is read only; write .tsv, .jsonl, .csv, .xlsx or .tmx"
+                f"{path}: the format {named} cannot be written; use .tsv, .jsonl, .csv, .xlsx or"
+                " .tmx"
             )
         return named
     found = format or "tsv"
     if found not in ON_STDOUT:
         raise ConfigError(
-            f"standard output is tsv, jsonl or csv, not {found!r}; name a file with --output"
+            f"standard output: expected tsv, jsonl or csv, found {found!r}; pass a file with"
+            " --output"
         )
     return found
 
@@ -447,7 +445,7 @@ def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPla
     name = guess_format(path)
     if name not in WRITTEN:
         raise ConfigError(
-            f"{path}: pairs are written as .tsv, .jsonl, .csv, .xlsx or .tmx; choose one"
+            f"{path}: pairs cannot be written in this format; use .tsv, .jsonl, .csv, .xlsx or .tmx"
         )
     check_columns(columns, MINE_COLUMNS, checks)
     return name
@@ -463,7 +461,7 @@ class Written:
         threshold: the score from the options, or found for the precision; None if neither is set.
         prior: share of right pairs among those that no check rejects, by the calibration.
         accepted: pairs that no check of single pairs rejects, if there is a calibration.
-        interval: in which the true precision is expected, where one was requested.
+        interval: in which the true precision is expected, if one was requested.
         advice: how to narrow the interval, in lines.
         cuts: pairs expected at each precision.
         best: of the kept ones, at even distances in the list.
@@ -606,7 +604,7 @@ def refused(checker: Checker, mined: Mined, pairs: NDArray[np.void]) -> NDArray[
 
 
 class _Sampler:
-    """Takes samples of the rows for the page.
+    """Sampler of the rows for the page.
 
     Args:
         written: where they go.
@@ -641,6 +639,6 @@ class _Sampler:
             written.best.append(row)
         for reason in row.reasons:
             some = written.rejects.setdefault(reason, [])
-            # Pairs below the threshold are shown around the cut, where they are of interest.
+            # Pairs below the threshold are shown around the cut, if they are of interest.
             if len(some) < _SHOWN and reason != BELOW:
                 some.append(row)

@@ -17,7 +17,7 @@ from interlingua.storage.files import tab_rows
 
 
 class Extraction(NamedTuple):
-    """How good the pairs above a threshold are.
+    """Quality of the pairs above a threshold.
 
     Attributes:
         threshold: a score.
@@ -41,7 +41,7 @@ def best_threshold(
 
     LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold is
     half-way to the next score; behind the last pair, where LASER's function fails, it is that
-    pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: where the
+    pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: if the
     two scores around the threshold are equal, ``at_threshold`` extracts more pairs than are counted
     here.
 
@@ -121,7 +121,8 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
     for number, cells in tab_rows(path):
         if len(cells) != 2:
             raise DataError(
-                f"expected id TAB id or text TAB text, got {count_of(len(cells), 'columns')}",
+                f"expected id TAB id or text TAB text, found {count_of(len(cells), 'columns')};"
+                " correct the line",
                 path=path,
                 line=number,
             )
@@ -182,7 +183,7 @@ def judge_pairs(
     best = best_threshold(scores, right, gold=len(known))
     left_out = ""
     if lost:
-        left_out = f"; {lost:,} left out, of texts that are not there"
+        left_out = f"; {lost:,} left out because their texts are not in the input"
     lines = [
         f"gold: {len(known):,} pairs of texts{left_out}",
         f"best F1 {100 * best.f1:.2f} (precision {100 * best.precision:.2f}, recall"

@@ -70,13 +70,16 @@ class MinedPair(NamedTuple):
 
 
 class MinedPairs(RowList[MinedPair]):
-    """The pairs of a run, best first; none where they were written to a file.
+    """The pairs of a run, best first; none if they were written to a file.
 
     Args:
         pairs: those that are kept.
         lines: the report of the run.
         columns: of each pair all that is known of it: cosine, origins, checks, probability.
         written: counts, cuts and samples.
+
+    Attributes:
+        failures: files of folders that could not be mined, with the reasons.
     """
 
     columns_if_empty = MinedPair._fields
@@ -93,6 +96,7 @@ class MinedPairs(RowList[MinedPair]):
         self.lines = list(lines)
         self.columns = columns
         self.written = written
+        self.failures: list[str] = []
 
     def records(self) -> list[dict[str, Any]]:
         """Return the pairs with all that is known of them."""
@@ -112,7 +116,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if not found or not 1 <= int(found[1]) <= int(found[2]):
         raise ConfigError(
-            f"shard {text!r}: not a part of a whole; give which of how many, e.g. 2/8"
+            f"--shard: expected a number and the number of shards, such as 2/8, found {text!r}"
         )
     return int(found[1]), int(found[2])
 
@@ -129,7 +133,8 @@ def refuse_unlike_laser(**values: PathLike | float | None) -> None:
     for name, value in values.items():
         if value not in _DEFAULTS[name]:
             raise ConfigError(
-                f"LASER's script knows no --{name}; leave out one of --laser and --{name}"
+                f"--laser and --{name} cannot be combined, because LASER's script has no"
+                f" --{name}; remove one"
             )
 
 
@@ -268,16 +273,16 @@ def calibration_for(
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     """Return the remaining work after a shard."""
-    # A shard has a folder of neighbors once all vectors were there; before, it embedded alone.
+    # A shard has a folder of neighbors once all vectors were there; before, it only embedded.
     searched = folder.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
     if any(searched):
         return (
-            f"shard {shard[0]}/{shard[1]} is done; when all are, run the command without --shard"
-            " to join them"
+            f"shard {shard[0]}/{shard[1]} is finished; after all shards are finished, run the"
+            " command without --shard to join them"
         )
     return (
-        f"shard {shard[0]}/{shard[1]}: its vectors are done, those of other shards are not; run"
-        " the same command again when they are"
+        f"shard {shard[0]}/{shard[1]}: its vectors are finished, those of other shards are not;"
+        " run the same command again after they are finished"
     )
 
 

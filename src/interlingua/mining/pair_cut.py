@@ -1,6 +1,6 @@
 """Which scored pairs are kept: the options that ``mine`` and ``score`` have in common.
 
-The options classes of the verbs inherit them, and the filter is given such a class. This module
+The options classes of the verbs inherit them, and the filter receives such a class. This module
 loads neither numpy nor torch, as ``--help`` imports it.
 """
 
@@ -19,19 +19,24 @@ from interlingua.storage.files import PathLike
 
 @dataclass(frozen=True)
 class PairCut(Options):
-    """Which pairs are kept; without any option, all."""
+    """Options that select the pairs to keep; without any, all."""
 
     threshold: float | None = option(
-        None, "Least score, in the margin's unit.", group=FILTERING, unit="that of the margin"
+        None,
+        "Minimum score of a pair, in the unit of the margin.",
+        group=FILTERING,
     )
     precision: Annotated[float, Above(0, 1)] | None = option(
-        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
+        None,
+        "Keep as many pairs as possible with this expected precision, above 0 to 1; needs a"
+        " calibration.",
+        group=FILTERING,
     )
 
     glossary: PathLike | None = option(
         None,
-        "Terms and their translations, .tbx or a table of two columns: measures the check"
-        " glossary, and rejects by it with --drop glossary.",
+        "Glossary of terms and their translations, .tbx or a table of two columns. It is"
+        " measured by the check glossary; --drop glossary rejects pairs by it.",
         group=FILTERING,
         kind=Path,
         reads="file",
@@ -44,9 +49,9 @@ class PairCut(Options):
             ConfigError: they exclude each other, or the threshold is not a number.
         """
         if self.threshold is not None and self.precision is not None:
-            raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
+            raise ConfigError("--threshold and --precision cannot be combined; remove one")
         if self.threshold is not None and math.isnan(self.threshold):
-            raise ConfigError("the threshold is not a number; choose a score, e.g. 1.05")
+            raise ConfigError("--threshold: expected a number, such as 1.05, found NaN")
 
     @property
     def least_score(self) -> float | None:

@@ -1,6 +1,6 @@
 """How pairs of sentences are found: the options that ``mine`` and ``calibrate`` have in common.
 
-The options classes of the verbs inherit them, and the steps of mining are given such a class. This
+The options classes of the verbs inherit them, and the steps of mining receive such a class. This
 module loads neither numpy nor torch, as ``--help`` imports it.
 """
 
@@ -31,48 +31,60 @@ def parse_size(text: str | int) -> int:
     text = str(text)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
-        raise ConfigError(f"not a size: {text!r}; give a number with a unit, e.g. 4GiB or 800MiB")
+        raise ConfigError(
+            f"--memory: expected a size with a unit, such as 4GiB or 800MiB, found {text!r}"
+        )
     size = int(float(found[1]) * _UNITS[found[2].upper()])
     if size < 1:
         raise ConfigError(
-            f"{text!r} leaves no memory to work in; give a size above 0, e.g. 4GiB or 800MiB"
+            f"--memory: expected a size greater than 0, such as 4GiB or 800MiB, found {text!r}"
         )
     return size
 
 
 @dataclass(frozen=True)
 class PairSearch(Options):
-    """How pairs are found."""
+    """Options of the search for pairs."""
 
     documents: str | None = option(
         None,
-        "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
+        "Compare only sentences of matched documents: equal (same names), urls (same URL but"
+        " for the language), or a file of document TAB document. The search runs on the CPU.",
         group=SEARCH,
         reads="documents",
     )
     background: defaults.Background = option(
         defaults.BACKGROUND,
-        "Texts of the other side that margins within documents are over, too.",
+        "With --documents: number of other texts of the other side that also count in the margin.",
         group=SEARCH,
     )
     k: defaults.NeighborCount = option(
-        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
+        defaults.K,
+        "Number of neighbors of a sentence that are scored, and that the margin averages over.",
+        group=SEARCH,
     )
     margin: defaults.Margin = option(
-        defaults.DEFAULT_MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
+        defaults.DEFAULT_MARGIN,
+        "Formula of the score: ratio, distance or absolute (plain cosine).",
+        group=SEARCH,
     )
     retrieval: defaults.Retrieval = option(
-        defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH
+        defaults.RETRIEVAL,
+        "Direction of the search: forward, backward, intersection (pairs found in both) or max"
+        " (best of both, each sentence once).",
+        group=SEARCH,
     )
     equal: defaults.Equal = option(
         defaults.EQUAL,
-        "Lines that are one text: exact, folded (but for case and punctuation), or never.",
+        "Which lines are the same text: exact (equal), folded (equal except for case and"
+        " punctuation) or never.",
         group=SEARCH,
     )
     # Limits of the work.
     memory: str | int = option(
         f"{defaults.MEMORY_GIB}GiB",
-        "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
+        "Memory for reading, search and the choice of pairs, in addition to the model's, in bytes"
+        " or with a unit: 4GiB, 800MiB.",
         group=SEARCH,
         unit="bytes",
     )
@@ -89,15 +101,16 @@ class PairSearch(Options):
         parse_size(self.memory)
         match = self.document_match
         if self.is_like_laser and match is not None:
-            raise ConfigError("LASER's script knows no documents; drop one of the two options")
+            raise ConfigError("--laser and --documents cannot be combined; remove one")
         if self.approximation is not None and match is not None:
             raise ConfigError(
-                "within documents the search is exact, and short; drop the approximate one"
+                "--approximate and --documents cannot be combined, because the search within"
+                " documents is short; remove --approximate"
             )
 
     @property
     def document_match(self) -> DocumentMatch | None:
-        """How documents are matched, if only texts of matched documents are compared."""
+        """The matching of documents, if only texts of matched documents are compared."""
         if not self.documents:
             return None
         from interlingua.mining.documents import DocumentMatch
@@ -111,7 +124,7 @@ class PairSearch(Options):
 
     @property
     def approximation(self) -> Approximate | None:
-        """How to search approximately; None = exactly, as by every verb but ``mine``."""
+        """The approximate search; None = exact, as by every verb but ``mine``."""
         return None
 
     @property

@@ -104,14 +104,16 @@ from interlingua.storage.workspace import Workspace
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
-"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
-within documents; on one core of a server. They are little compared with the model's."""
+"""Seconds to choose a candidate, to check and write a pair, and to compare a text within documents,
+on one core of a server. The model takes much more time."""
 NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
 """Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
+SHOWN_LEFT_OUT = 20
+"""Files of folders that were left out, and are named in a report."""
 _MIXED = "mixed-"
-"""Beginning of the names of steps with held-out texts."""
+"""Start of the names of steps with held-out texts."""
 _Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
 """The texts and the vectors of both sides, ``x`` and ``y``."""
 FEW = 16
@@ -136,6 +138,8 @@ class TextFile(NamedTuple):
         column: of a table; see ``with_lines``.
         split: the files are text or documents to be split into sentences; see ``with_lines``.
         in_memory: there is no file, and ``extra`` is all of the side.
+        labels: of ``parts``, which name the lines of several files: ``news.txt:12``.
+        left_out: files of a folder that are not read, with the reasons.
     """
 
     path: PathLike
@@ -150,6 +154,8 @@ class TextFile(NamedTuple):
     column: ColumnChoice = None
     split: bool = False
     in_memory: bool = False
+    labels: Sequence[str] = ()
+    left_out: Sequence[str] = ()
 
     @property
     def files(self) -> Sequence[PathLike]:
@@ -206,12 +212,12 @@ def with_lines(file: TextFile, folder: Path | None) -> TextFile:
     assert folder is not None
     if file.split and file.layout != "lines":
         raise ConfigError(
-            f"{file.path}: --split takes plain text, but the layout is {file.layout}; leave out"
-            " --split, or give --layout lines"
+            f"{file.path}: --split requires plain text, but the layout is {file.layout}; remove"
+            " --split, or pass --layout lines"
         )
     if file.layout != "lines":
         raise ConfigError(
-            f"{tables[0]}: a table is read as lines, not as {file.layout}; leave out --layout"
+            f"{tables[0]}: a table requires the layout lines, found {file.layout}; remove --layout"
         )
     return file._replace(parts=[_as_lines(part, file, folder) for part in file.files])
 
@@ -262,7 +268,7 @@ class Mined(NamedTuple):
         pairs: ``FOUND`` records, mapped, by descending score.
         notes: remarks for the user.
         retrieve_without: retrieves again while the texts of some pairs are hidden from each other,
-            see ``_retrieve_without``; None where documents are matched.
+            see ``_retrieve_without``; None if documents are matched.
     """
 
     x: NumberedTexts
@@ -299,7 +305,7 @@ def mine_files(
         progress: receives the progress of the work.
 
     Returns:
-        The pairs; None where a shard was requested, or vectors of other shards are not there yet.
+        The pairs; None if a shard was requested, or vectors of other shards are not there yet.
 
     Raises:
         ConfigError: the folder holds another run.
@@ -336,6 +342,7 @@ def mine_files(
         pairs = _retrieve(lists, folder, config, by_number, progress)
         again = functools.partial(_retrieve_without, lists, config, by_number)
     notes = [_note(file, sides[side]) for side, file in files.items()]
+    notes += left_out_lines([*source.left_out, *target.left_out])
     notes += chain.from_iterable(_warnings(file, vectors[side]) for side, file in files.items())
     if note:
         notes.append(note)
@@ -457,7 +464,7 @@ def _mix_in(
 
 
 def _prefix(files: Mapping[str, TextFile]) -> str:
-    """Return the beginning of the names of parts with held-out texts, if there are any."""
+    """Return the start of the names of parts with held-out texts, if there are any."""
     if any(file.held_out for file in files.values()):
         return _MIXED
     return ""
@@ -473,8 +480,8 @@ def _few_texts(sides: Mapping[str, NumberedTexts], config: PairSearch) -> list[s
     if fewest >= least:
         return []
     return [
-        f"warning: a margin compares a text with its neighbors, and means nothing among"
-        f" {fewest:,} texts of a side for k = {config.k}; give {least:,} or more, or choose"
+        f"warning: a margin compares a text with its neighbors and is meaningless for {fewest:,}"
+        f" texts per side with k = {config.k}; provide at least {least:,} texts per side, or pass"
         " --margin absolute"
     ]
 
@@ -514,17 +521,13 @@ def _check_parts(
     """
     if shard is not None and config.documents:
         raise ConfigError(
-            "matched documents are not searched in shards; split the matches in files instead"
+            "--shard and --documents cannot be combined; split the file of matches into several"
+            " files instead"
         )
     if config.approximation is not None and (shard or workers):
-        raise ConfigError(
-            "an approximate search is one process's; drop it, or the shard or cluster"
-        )
+        raise ConfigError("--approximate cannot be combined with --shard or --ray; remove one")
     if shard is not None and workers is not None:
-        raise ConfigError(
-            "a shard is what one machine does by itself; a cluster shares the whole, so drop one"
-            " of both"
-        )
+        raise ConfigError("--shard and --ray cannot be combined; remove one")
 
 
 def _by_number(sides: Mapping[str, NumberedTexts], refuses: RefusesTexts | None) -> Refuses | None:
@@ -595,7 +598,8 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
             for file, t in zip(files, tables, strict=True)
         ]
         raise DataError(
-            f"expected vectors of one width, got {' and '.join(widths)}; take both from one model"
+            f"expected vectors of one width, found {' and '.join(widths)}; use one model for both"
+            " sides"
         )
 
 
@@ -604,8 +608,8 @@ def _warnings(file: TextFile, vectors: Float32[ndarray, "n d"]) -> list[str]:
     if not file.vectors or not (zeros := count_zeros(vectors)):
         return []
     return [
-        f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, near to no other;"
-        " embed them again"
+        f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, which has no near"
+        " neighbors; embed them again"
     ]
 
 
@@ -613,10 +617,18 @@ def _note(file: TextFile, side: NumberedTexts) -> str:
     """Describe the contents of a side."""
     note = f"{file.path}: {count_of(len(side.text_of_line), 'lines')}, {len(side):,} texts"
     if file.held_out:
-        note += f", {len(file.held_out):,} held-out ones among them"
+        note += f", including {len(file.held_out):,} held-out texts"
     if side.blank:
         note += f", {side.blank:,} blank lines left out"
     return note
+
+
+def left_out_lines(reasons: Sequence[str]) -> list[str]:
+    """Return report lines on files of folders that were left out; the first ones are named."""
+    lines = [f"left out: {reason}" for reason in reasons[:SHOWN_LEFT_OUT]]
+    if len(reasons) > SHOWN_LEFT_OUT:
+        lines.append(f"left out: {len(reasons) - SHOWN_LEFT_OUT:,} more files")
+    return lines
 
 
 def _search(
@@ -714,13 +726,24 @@ def prepare_side(
     extra = [*file.extra, *held_out]
     strip = not config.is_like_laser
     match = config.document_match
-    read = reader(file.files, file.layout, match, language=file.language, strip=strip, bad=file.bad)
+    read = reader(
+        file.files,
+        file.layout,
+        match,
+        language=file.language,
+        strip=strip,
+        bad=file.bad,
+        labels=file.labels,
+    )
     # Settings that determine which texts there are. A side with other settings is made again.
     facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.is_like_laser)]
     if match is not None:
         facts.append(f"{match.how} {file.language}")
     if file.bad is not None and file.bad.skips:
         facts.append("skip")
+    # The names of lines are stored with their texts.
+    if file.labels:
+        facts.append(hashlib.sha256("\n".join(file.labels).encode()).hexdigest())
     digest = hashlib.sha256("".join(f"{line.text}\n" for line in extra).encode()).hexdigest()
     key = " ".join([*facts, digest])
     if work.is_done(name, key):
@@ -730,8 +753,8 @@ def prepare_side(
         _drop_parts(work.path, name)
     elif work.key(name) not in (None, key) and finished(vectors_of(work.path, name)):
         raise ConfigError(
-            f"{work.path / name} holds other texts or settings; choose another --work folder or"
-            " remove it"
+            f"{work.path / name} was made from other texts or settings; choose another --work"
+            " folder or remove it"
         )
     with work.step(name, key) as folder:
         build_side(

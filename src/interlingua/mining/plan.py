@@ -116,7 +116,7 @@ class Estimate:
             f"embedding: {duration(embedding)}",
             f"nearest neighbors: {exactly}{duration(search)}, {count_of(self.tiles, 'tiles')}",
             f"pairs: {duration(self.pair_seconds)}",
-            f"time: {duration(total)} (as fast as this machine was just now{machines}{left_out})",
+            f"time: {duration(total)} (at the speed measured on this machine{machines}{left_out})",
             f"disk: {size_text(self.disk_bytes)} in the work folder",
             f"memory: {size_text(self.memory_bytes)}",
         ]
@@ -248,7 +248,7 @@ def _measure(file: TextFile, config: PairSearch, folder: Path | None) -> SideSiz
 
     sample = reservoir(counted(), TRIED_TEXTS, seed=0)
     if not sample:
-        raise DataError("holds no text; expected a sentence per line", path=file.path)
+        raise DataError("the file contains no text; expected one sentence per line", path=file.path)
     # Lines that are one text are embedded and searched once.
     if config.equal != "never":
         texts = min(texts, different.texts)

@@ -15,9 +15,9 @@ import random
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from interlingua.corpus.formats import workbook
@@ -94,30 +94,39 @@ def check_review(path: PathLike) -> str:
     """
     found = stem_and_suffix(path)[1].removeprefix(".")
     if found not in _FORMATS:
-        raise ConfigError(f"{path}: a review sheet is .xlsx, .csv or .tsv; choose one")
+        raise ConfigError(
+            f"{path}: a review sheet must be .xlsx, .csv or .tsv; use one of these endings"
+        )
     return found
 
 
-class ReviewItem(NamedTuple):
+@dataclass(slots=True, eq=False)
+class ReviewItem:
     """A pair for the sheet.
 
     Attributes:
         value: probability, or the score where there is none.
-        position: of the pair in the stream, from 1.
+        number: of the pair in all streams, from 1.
+        position: of the pair in its own stream, from 1.
         row: the pair.
+        file: of the stream; None if there is only one.
+        details: explanations of the findings; None until ``ReviewSampler.explain``.
     """
 
     value: float
+    number: int
     position: int
     row: PairRow
+    file: str | None = None
+    details: list[str] | None = None
 
 
 class ReviewSampler:
-    """Chooses the pairs of a review sheet from a stream, in memory for a few sheets.
+    """Sampler of a review sheet's pairs from one or more streams, in memory for a few sheets.
 
     A third are the worst pairs, a third pairs with a finding of a check (of all checks in turn,
-    the worst first), and the rest is a random sample of all. A stream with at most as many pairs
-    as rows is shown whole.
+    the worst first), and the rest is a random sample of all. All pairs are shown if there are at
+    most as many as rows.
 
     Args:
         rows: of the sheet at most.
@@ -132,16 +141,28 @@ class ReviewSampler:
         self.sample: list[ReviewItem] = []
         self._random = random.Random(seed)
 
-    def noted(self, rows: Iterable[PairRow]) -> Iterator[PairRow]:
-        """Yield the rows, and examine each of them in passing."""
-        for row in rows:
-            self._note(row)
+    def noted(self, rows: Iterable[PairRow], file: str | None = None) -> Iterator[PairRow]:
+        """Yield the rows of a stream, and examine each of them in passing.
+
+        Args:
+            rows: of the stream.
+            file: of the rows, if there are several streams.
+        """
+        for position, row in enumerate(rows, 1):
+            self._note(row, position, file)
             yield row
 
-    def _note(self, row: PairRow) -> None:
+    def explain(self, checker: Checker) -> None:
+        """Explain the findings of the pairs since the last call, while their checker is open."""
+        for items in (self.worst, self.sample, *self.found.values()):
+            for item in items:
+                if item.details is None:
+                    item.details = _details(item.row, checker)
+
+    def _note(self, row: PairRow, position: int, file: str | None) -> None:
         self.seen += 1
         name = "probability" if _has_probability(row) else "score"
-        item = ReviewItem(row.columns[name], self.seen, row)
+        item = ReviewItem(row.columns[name], self.seen, position, row, file)
         self._keep_worst(self.worst, item)
         for name in row.findings:
             self._keep_worst(self.found[name], item)
@@ -166,7 +187,7 @@ class ReviewSampler:
             for item in items:
                 if len(found) >= limit:
                     return
-                found.setdefault(item.position, (item, name))
+                found.setdefault(item.number, (item, name))
 
         worst = sorted(self.worst, key=_order)
         take(worst, third, "worst")
@@ -186,18 +207,15 @@ def _has_probability(row: PairRow) -> bool:
 
 
 def _order(item: ReviewItem) -> tuple[float, int]:
-    return item.value, item.position
+    return item.value, item.number
 
 
-def write_review(
-    path: PathLike, sampler: ReviewSampler, checker: Checker, file: str | None
-) -> list[str]:
+def write_review(path: PathLike, sampler: ReviewSampler, file: str | None) -> list[str]:
     """Write the sheet, which appears when it is complete.
 
     Args:
         path: .xlsx, .csv or .tsv.
-        sampler: has seen all pairs.
-        checker: explains the findings of its checks.
+        sampler: has seen all pairs, and explained them.
         file: of the pairs, if they do not name one.
 
     Returns:
@@ -213,17 +231,20 @@ def write_review(
     with _open_review(path, format, form) as write:
         write(columns)
         for item, picked in chosen:
-            cells = _cells(item, value, checker, file)
+            cells = _cells(item, value, file)
             cells["chosen"] = picked
             texts = [cells.get(name, "") for name in columns]
             if format != "xlsx":
                 texts = [_guarded(cell) for cell in texts]
             write(texts)
     counts = f"{len(chosen):,} of {count_of(sampler.seen, 'pairs')}"
+    # A calibration is learned from one bitext.
+    learn = f", or learn from them: --labels {path} --learn CALIBRATION.json"
+    if any(item.file is not None for item, _ in chosen):
+        learn = ""
     return [
         f"review: {counts}, the worst first, in {path}; write good, bad or unsure in the column"
-        f" answer, then apply the answers: --labels {path} -o OUTPUT, or learn from them: --labels"
-        f" {path} --learn CALIBRATION.json"
+        f" answer, then apply the answers: --labels {path} -o OUTPUT{learn}"
     ]
 
 
@@ -237,31 +258,39 @@ def _open_review(path: PathLike, format: str, form: SheetForm) -> Iterator[Write
         yield write
 
 
-def _cells(
-    item: ReviewItem, value: str, checker: Checker, file: str | None
-) -> dict[str, CellValue]:
+def _cells(item: ReviewItem, value: str, file: str | None) -> dict[str, CellValue]:
     """Return the cells of a row by their columns."""
     pair = item.row.pair
     fields = pair_fields(pair)
-    identifier = next((fields[name] for name in _ID_NAMES if fields.get(name)), "")
-    texts = with_tags(pair.source, pair.target, fields)
-    plain = (pair.source, pair.target)
-    details = [
-        checker.explain(name, *(texts if name == InlineTags.name else plain))
-        for name in item.row.findings
-    ]
-    covered = {checker.reason_of(name) for name in item.row.findings}
-    # A threshold and a probability are no checks, and have nothing to explain.
-    reasons = [reason for reason in item.row.reasons if reason not in covered]
+    identifier = str(next((fields[name] for name in _ID_NAMES if fields.get(name)), ""))
+    inner = str(next((fields[name] for name in _FILE_NAMES if fields.get(name)), ""))
+    # The answers of several files are found again by the file that was scored. Ids need to be
+    # unique in it, and a file of XLIFF has units of several originals.
+    if item.file is not None and identifier and inner:
+        identifier = f"{inner}: {identifier}"
     return {
-        "id": str(identifier),
-        "file": str(next((fields[name] for name in _FILE_NAMES if fields.get(name)), file or "")),
+        "id": identifier,
+        "file": item.file or inner or file or "",
         "position": item.position,
         "source": _short(pair.source),
         "target": _short(pair.target),
         value: round(item.value, 3),
-        "reasons": "; ".join([*reasons, *details]),
+        "reasons": "; ".join(item.details or ()),
     }
+
+
+def _details(row: PairRow, checker: Checker) -> list[str]:
+    """Return the reasons against a pair, those of checks with an explanation."""
+    pair = row.pair
+    texts = with_tags(pair.source, pair.target, pair_fields(pair))
+    plain = (pair.source, pair.target)
+    details = [
+        checker.explain(name, *(texts if name == InlineTags.name else plain))
+        for name in row.findings
+    ]
+    covered = {checker.reason_of(name) for name in row.findings}
+    # A threshold and a probability are no checks, and have nothing to explain.
+    return [*(reason for reason in row.reasons if reason not in covered), *details]
 
 
 def _short(text: str) -> str:
@@ -281,7 +310,7 @@ def judged_key(source: str, target: str) -> tuple[str, str]:
     """Return the key that a pair shares with its row of a sheet.
 
     Spreadsheets change line ends, drop characters that XML has no place for, and hold only the
-    beginning of a very long text.
+    start of a very long text.
     """
     return _text_key(source), _text_key(target)
 
@@ -293,33 +322,49 @@ def _text_key(text: str) -> str:
     return " ".join(_INVISIBLE.sub("", text[:_MAX_CELL]).split())
 
 
-class Judgments(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Judgments:
     """Answers to pairs.
 
     Attributes:
         answers: source and target -> whether they are translations.
         places: the same -> where the answer is, in words.
-        notes: lines on what was left out.
+        notes: lines on omitted pairs.
+        shared: answers to pairs of any file, for those without an answer here.
+        matched: keys of the answers that ``answer`` has returned.
     """
 
     answers: dict[tuple[str, str], bool]
-    places: Mapping[tuple[str, str], str] = MappingProxyType({})
+    places: Mapping[tuple[str, str], str] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    shared: Judgments | None = None
+    matched: set[tuple[str, str]] = field(default_factory=set)
+    _keyed: dict[tuple[str, str], bool] = field(init=False, repr=False)
 
-    def by_key(self) -> dict[tuple[str, str], bool]:
-        """Return the answers by the keys of their pairs."""
-        return {judged_key(*texts): answer for texts, answer in self.answers.items()}
+    def __post_init__(self) -> None:
+        keyed = {judged_key(*texts): answer for texts, answer in self.answers.items()}
+        object.__setattr__(self, "_keyed", keyed)
 
-    def unmatched(self, matched: set[tuple[str, str]]) -> list[str]:
-        """Return a line on the answers to pairs that are not among the keys ``matched``."""
-        lost = [texts for texts in self.answers if judged_key(*texts) not in matched]
+    def answer(self, source: str, target: str) -> bool | None:
+        """Return the answer to a pair, or None; it counts as matched."""
+        key = judged_key(source, target)
+        found = self._keyed.get(key)
+        if found is not None:
+            self.matched.add(key)
+        elif self.shared is not None and self.shared.answers:
+            return self.shared.answer(source, target)
+        return found
+
+    def unmatched(self) -> list[str]:
+        """Return a line on the answers to pairs that were not met."""
+        lost = [texts for texts in self.answers if judged_key(*texts) not in self.matched]
         if not lost:
             return []
         named = [self.places[texts] for texts in lost[:_NAMED] if texts in self.places]
         where = f" ({', '.join(named)}{' ...' if len(lost) > len(named) else ''})" if named else ""
         return [
-            f"warning: {count_of(len(lost), 'judged pairs')} of {len(self.answers):,} not found in"
-            f" the bitext{where}; was a text changed?"
+            f"warning: {count_of(len(lost), 'judged pairs')} of {len(self.answers):,} not found"
+            f" in the bitext{where}; check whether their texts were changed"
         ]
 
 
@@ -334,9 +379,77 @@ def read_labels(path: Path) -> Judgments:
     """
     rows = _sheet_rows(path)
     if rows is not None:
-        return _answered(rows, path)
+        return _answered(rows, path)[""]
     labeled = labeled_rows(path, "binary", layout=PairLayout(width=3))
     return Judgments({(row.a.strip(), row.b.strip()): row.label == 1 for row in labeled})
+
+
+def read_labels_by_file(path: Path) -> dict[str, Judgments]:
+    """Read judged pairs of several bitexts; see ``read_labels``.
+
+    Returns:
+        The answers by the column ``file`` of the sheet. Those without a file, under an empty name,
+        are for all files.
+    """
+    rows = _sheet_rows(path)
+    if rows is not None:
+        return _answered(rows, path, by_file=True)
+    return {"": read_labels(path)}
+
+
+class Judging(NamedTuple):
+    """The sheet and the answers of a run on one or several bitexts.
+
+    Attributes:
+        sampler: chooses the pairs of the sheet; None without a sheet.
+        answers: by file; see ``read_labels_by_file``.
+    """
+
+    sampler: ReviewSampler | None
+    answers: Mapping[str, Judgments]
+
+    @classmethod
+    def of(cls, rows: int | None, labels: Path | None, *, by_file: bool = False) -> Judging:
+        """Begin a sheet of some rows, and read the answers.
+
+        Args:
+            rows: of the sheet at most; None without a sheet.
+            labels: see ``read_labels``; None without answers.
+            by_file: there are several bitexts.
+        """
+        answers: dict[str, Judgments] = {}
+        if labels is not None:
+            answers = read_labels_by_file(labels) if by_file else {"": read_labels(labels)}
+        return cls(None if rows is None else ReviewSampler(rows), answers)
+
+    def judgments(self, file: str | None) -> Judgments | None:
+        """Return the answers to the pairs of a file; None = of the only bitext."""
+        shared = self.answers.get("")
+        if file is None or not self.answers:
+            return shared
+        own = self.answers.get(file, Judgments({}))
+        # The notes on the sheet are reported once, for all files.
+        return Judgments(own.answers, own.places, shared=shared)
+
+    def report(self, files: Collection[str], *, is_whole: bool) -> list[str]:
+        """Return lines on the answers of several files.
+
+        Args:
+            files: that were scored, or finished before.
+            is_whole: all of them were scored in this run, so that an answer without a pair shows.
+        """
+        lines = [*next((one.notes for one in self.answers.values()), ())]
+        if is_whole and "" in self.answers:
+            lines += self.answers[""].unmatched()
+        strange = sorted(self.answers.keys() - {"", *files})
+        if strange:
+            pairs = sum(len(self.answers[name].answers) for name in strange)
+            named = ", ".join(strange[:_NAMED]) + (", ..." if len(strange) > _NAMED else "")
+            lines.append(
+                f"warning: {count_of(pairs, 'judged pairs')} of files that are not scored: {named};"
+                " check the column file of the sheet"
+            )
+        return lines
 
 
 def _sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]] | None:
@@ -359,21 +472,38 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         yield from csv_rows(lines, str(path), BadLines())
 
 
-def _answered(rows: Iterator[tuple[int, list[str]]], path: Path) -> Judgments:
-    """Return the answers of a review sheet, and lines on the rows without one."""
+class _Answers:
+    """Answers of a review sheet to the pairs of one file, or of all."""
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[str, str], bool] = {}
+        self.places: dict[tuple[str, str], str] = {}
+        self.contradicted: list[str] = []
+
+    def add(self, texts: tuple[str, str], is_good: bool, number: int) -> None:
+        """Add the answer of a row; a second one to the same pair does not count."""
+        if self.answers.setdefault(texts, is_good) != is_good:
+            self.contradicted.append(f"{self.places[texts]} and row {number}")
+        else:
+            self.places.setdefault(texts, f"row {number}")
+
+
+def _answered(
+    rows: Iterator[tuple[int, list[str]]], path: Path, *, by_file: bool = False
+) -> dict[str, Judgments]:
+    """Return the answers of a review sheet by file, or all of them under an empty name."""
     header = [folded_name(cell) for cell in next(rows, (0, [""]))[1]]
     for name in ("source", "target", "answer"):
         if name not in header:
             raise DataError(
-                f"no column {name}; there are: {', '.join(header)}; a sheet of judged pairs is that"
-                " of interlingua score --review",
+                f"no column {name}; its columns are: {', '.join(header)}; use a review sheet that"
+                " `interlingua score --review` wrote",
                 path=path,
                 line=1,
             )
     source, target, answer = (header.index(name) for name in ("source", "target", "answer"))
-    answers: dict[tuple[str, str], bool] = {}
-    places: dict[tuple[str, str], str] = {}
-    contradicted: list[str] = []
+    file = header.index("file") if by_file and "file" in header else None
+    found: defaultdict[str, _Answers] = defaultdict(_Answers)
     blank = unsure = 0
     for number, cells in rows:
         # Spreadsheets may drop empty cells at the end of a row.
@@ -384,24 +514,28 @@ def _answered(rows: Iterator[tuple[int, list[str]]], path: Path) -> Judgments:
             blank += any(texts)
         elif meaning == "unsure":
             unsure += 1
-        elif answers.setdefault(texts, meaning == "good") != (meaning == "good"):
-            contradicted.append(f"{places[texts]} and row {number}")
         else:
-            places.setdefault(texts, f"row {number}")
-    for text in contradicted:
-        log.warning("%s: %s answer the same pair differently; the first counts", path, text)
-    if not answers:
+            name = "" if file is None else _GUARD.sub("", cells[file].strip())
+            found[name].add(texts, meaning == "good", number)
+    for text in itertools.chain.from_iterable(one.contradicted for one in found.values()):
+        log.warning(
+            "%s: %s contain different answers for the same pair; the first answer is used",
+            path,
+            text,
+        )
+    if not found:
         raise DataError(
-            f"no row is answered good or bad ({unsure:,} unsure, {blank:,} blank); fill in the"
+            f"no row has the answer good or bad ({unsure:,} unsure, {blank:,} blank); fill in the"
             " column answer",
             path=path,
         )
-    good = sum(answers.values())
+    good = sum(sum(one.answers.values()) for one in found.values())
+    bad = sum(len(one.answers) for one in found.values()) - good
     note = (
-        f"labels: {good:,} good, {len(answers) - good:,} bad; left out: {unsure:,} unsure,"
+        f"labels: {good:,} good, {bad:,} bad; left out: {unsure:,} unsure,"
         f" {blank:,} without an answer"
     )
-    return Judgments(answers, places, [note])
+    return {name: Judgments(one.answers, one.places, [note]) for name, one in found.items()}
 
 
 def _meaning(cell: str, path: Path, row: int, column: int) -> str:
@@ -414,8 +548,8 @@ def _meaning(cell: str, path: Path, row: int, column: int) -> str:
     if word not in _MEANINGS:
         where = f"cell {chr(ord('A') + column)}{row}" if column < 26 else f"row {row}"
         raise DataError(
-            f"{where}: the answer {cell[:40]!r} is no known word; expected good, bad or unsure"
-            " (or yes, no, y, n, 1, 0)",
+            f"{where}: unknown answer {cell[:40]!r}; use one of: good, bad, unsure (or yes, no,"
+            " y, n, 1, 0)",
             path=path,
         )
     return _MEANINGS[word]

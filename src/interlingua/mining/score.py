@@ -37,7 +37,7 @@ from interlingua.corpus.formats.bitext import IN_TWO_FILES, TextPair, guess_form
 from interlingua.corpus.formats.moses import moses_files
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.functional.margin import MARGINS, MarginKind, margin_score
 from interlingua.mining import defaults
 from interlingua.mining.calibration.calibration import load_calibration
@@ -58,14 +58,14 @@ from interlingua.storage.files import count_lines
 MIN_PAIRS_PER_NEIGHBOR = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
 _STANDARD_INPUT = "-"
-"""Stands for it where a file is named."""
+"""Name of standard input in place of a file."""
 _NOT_FROM_STANDARD_INPUT = ("opus", "gettext", "huggingface", "xlsx", "xliff", "qt", *IN_TWO_FILES)
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreConfig(CheckedSettings):
-    """How pairs are scored.
+    """Settings of the scoring of pairs.
 
     The server and stored calibrations make one without a verb. ``ScoreOptions`` has options of the
     same names; types and defaults of both are in ``mining/defaults.py``.
@@ -108,8 +108,8 @@ class ScoreConfig(CheckedSettings):
         found = _SCORING.fullmatch(scoring)
         if found is None:
             raise ConfigError(
-                f"{scoring!r} is not how interlingua score makes scores; learn from scores of that"
-                " verb"
+                f"the scores were computed by {scoring!r}, not by `interlingua score`; use a"
+                " calibration that `interlingua score --learn` wrote"
             )
         margin: Any = found["margin"]
         return cls(margin=margin, k=int(found["k"]), window=int(found["window"]))
@@ -124,7 +124,7 @@ def score_config(
         ConfigError: a value is invalid.
     """
     if margin == "absolute" and not cosine:
-        raise ConfigError("the absolute margin is the plain cosine; say --cosine if you mean it")
+        raise ConfigError("the margin absolute is the plain cosine; pass --cosine instead")
     # ``ScoreConfig`` itself refuses a name that is not a margin.
     kind: Any = margin
     if cosine:
@@ -285,8 +285,8 @@ def _one_language_pair(pairs: Iterable[TextPair]) -> Iterator[TextPair]:
         first = first or found
         if found != first:
             raise DataError(
-                f"holds several language pairs, {'-'.join(first)} and then {'-'.join(found)};"
-                " score one at a time: name it with --source-language and --target-language"
+                f"the file contains several language pairs, {'-'.join(first)} and then"
+                f" {'-'.join(found)}; choose one with --source-language and --target-language"
             )
         yield pair
 
@@ -297,8 +297,8 @@ class Stream(NamedTuple):
     Attributes:
         pairs: the stream.
         languages: of its first pair.
-        total: pairs, where they can be counted at once.
-        skipped: what the reader leaves out, by reason.
+        total: pairs, if they can be counted at once.
+        skipped: pairs that the reader leaves out, by reason.
         bad: how to handle unreadable lines.
         path: of the file, or ``-``; None = the pairs are in memory.
         read_again: opens the file once more, and notes no bad lines.
@@ -398,7 +398,10 @@ def _scored_twice(
             pairs = list(itertools.islice(stream.pairs, size))
             columns = np.fromfile(file, np.float64, 3 * size).reshape(3, size)
             if len(pairs) != size:
-                raise DataError("was changed while it was read; begin again", path=stream.path)
+                raise DataError(
+                    "the file was changed while it was read; run the command again",
+                    path=stream.path,
+                )
             yield ScoredPairs(pairs, columns[0], columns[1], columns[2].astype(np.int64))
 
 
@@ -420,10 +423,10 @@ def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
     """Return a message that there are too few pairs for a margin, with the sufficient number."""
     least = MIN_PAIRS_PER_NEIGHBOR * config.k
-    met = min(pairs, config.window)
+    met = count_of(min(pairs, config.window), "pairs")
     return (
-        f"warning: a margin needs neighbors, and {met:,} pairs at a time have too few of them for"
-        f" k = {config.k}; give {least:,} or more, in a --window of as many, or choose --cosine"
+        f"warning: a margin with k = {config.k} requires {least:,} pairs in a window, found {met};"
+        " score more pairs, raise --window, or pass --cosine"
     )
 
 
@@ -456,8 +459,8 @@ def open_stream(
     """
     if path == _STANDARD_INPUT and format in _NOT_FROM_STANDARD_INPUT:
         raise ConfigError(
-            f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste"
-            " a.de a.en | ..."
+            f"{format} cannot be read from standard input; use tsv, jsonl, csv or tmx, for"
+            " example: paste a.de a.en | ..."
         )
     skipped: Counter[str] = Counter()
     bad = bad or BadLines()
@@ -514,7 +517,7 @@ def _first_pair_or_close(
     try:
         return _first_pair(pairs, path, skipped, bad)
     except BaseException as error:
-        # Entries that were left out may have begun a file, which is not to stay.
+        # Entries that were left out may have started a file, which is not to stay.
         bad.__exit__(type(error), error, error.__traceback__)
         raise
 
@@ -531,11 +534,11 @@ def _first_pair(
     if first is None:
         unreadable = ""
         if bad.count:
-            unreadable = f" ({bad.count:,} lines could not be read; the first: {bad.first[0]})"
+            unreadable = f" ({bad.count:,} lines cannot be read; the first: {bad.first[0]})"
         elif +skipped:
             counts = ", ".join(f"{reason} {count:,}" for reason, count in (+skipped).items())
             unreadable = f" (left out: {counts})"
-        raise DataError(f"holds no pair{unreadable}; there is nothing to score", path=path)
+        raise DataError(f"the file contains no pair{unreadable}; nothing can be scored", path=path)
     return first
 
 
@@ -576,7 +579,7 @@ def _checked_pairs(
         # A text of two characters has a length of 2 as well, and is not a pair.
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise DataError(
-                f"pairs: row {row:,} (counted from 0): expected a source and a target, got"
+                f"pairs: row {row:,} (counted from 0): expected a source and a target, found"
                 f" {repr(pair)[:60]}"
             )
         one, other = pair

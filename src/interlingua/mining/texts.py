@@ -53,7 +53,7 @@ ZEROS = 65_536
 
 
 class StringsWriter:
-    """Writes strings to ``NAME.text`` and their end offsets to ``NAME.ends``, replacing both files.
+    """Writer of strings to ``NAME.text`` and end offsets to ``NAME.ends``. Old files are replaced.
 
     Args:
         folder: which is there.
@@ -173,7 +173,7 @@ class Line(NamedTuple):
     Attributes:
         text: empty where the line is blank.
         name: its name.
-        document: that it is part of; None where the layout has no documents. It may be empty: of
+        document: that it is part of; None if the layout has no documents. It may be empty: of
             a document that is named by its language nothing is left without the language.
     """
 
@@ -188,6 +188,7 @@ def read_text_lines(
     *,
     strip: bool = True,
     bad: BadLines | None = None,
+    labels: Sequence[str] = (),
 ) -> Iterator[Line]:
     """Yield the lines of a text file, or of several as if they were one, including blank ones.
 
@@ -199,6 +200,7 @@ def read_text_lines(
         strip: remove the white space at both ends of a text.
         bad: how to handle unreadable lines; skipped ones are yielded as blank lines, because known
             vectors are matched by line.
+        labels: of the files, with which their lines are named: ``news.txt:12``.
 
     Raises:
         DataError: a line has no tab, but the layout requires one.
@@ -210,32 +212,36 @@ def read_text_lines(
     bad_document = None
     if layout == "documents":
         bad_document = _UNREADABLE
+    named = dict(zip(paths, labels, strict=bool(labels)))
     for path, at, line in _numbered(paths, bad):
         number += 1
+        position = str(number)
+        if named:
+            position = f"{named[path]}:{at}"
         if not bad.is_text(line, path, at):
-            yield Line("", str(number), bad_document)
+            yield Line("", position, bad_document)
             continue
         line = line.removesuffix("\n").removesuffix("\r")
-        found = _parse_line(line, layout, number, strip)
+        found = _parse_line(line, layout, position, strip)
         if found is None:
             column = {"ids": "id", "documents": "document"}[layout]
-            problem = f"expected {column} TAB text, got no tab"
+            problem = f"expected {column} TAB text, found no tab; correct the line"
             bad.reject(DataError(problem, path=path, line=at), line)
-            found = Line("", str(number), bad_document)
+            found = Line("", position, bad_document)
         yield found
 
 
-def _parse_line(line: str, layout: TextLayout, number: int, strip: bool) -> Line | None:
+def _parse_line(line: str, layout: TextLayout, position: str, strip: bool) -> Line | None:
     """Split a line into its parts; None if it has no tab and its layout needs one.
 
     Args:
         line: without its line end.
         layout: see ``read_text_lines``.
-        number: of the line, from 1, which names it if nothing else does.
+        position: number of the line, which names it if nothing else does.
         strip: take the white space at both ends of the text away.
     """
     text = line
-    name = str(number)
+    name = position
     document = None
     # A text may hold tabs itself, so that no line is split further than its layout needs.
     if layout == "ids":
@@ -246,7 +252,7 @@ def _parse_line(line: str, layout: TextLayout, number: int, strip: bool) -> Line
         *names, text = line.split("\t", 2)
         if not names:
             return None
-        name = f"{names[0]}#{number}"
+        name = f"{names[0]}#{position}"
         if len(names) > 1:
             name = names[1]
         document = names[0].strip()
@@ -275,7 +281,7 @@ def matches_file(name: str) -> Path:
     """
     if not Path(name).is_file():
         raise ConfigError(
-            f"documents {name!r}: say equal or urls, or name a file of matched documents"
+            f"--documents: expected equal, urls or a file of matched documents, found {name!r}"
         )
     return Path(name)
 
@@ -295,7 +301,7 @@ def guess_layout(path: PathLike) -> TextLayout:
     with open_text(path, errors="surrogateescape") as lines:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, _LOOKED_AT)]
     if not first:
-        raise DataError("the file is empty; expected a sentence per line", path=path)
+        raise DataError("the file is empty; expected one sentence per line", path=path)
     # A first word that comes twice is not an id, but a part of the text.
     if all(map(_begins_with_word, first)) and len({cells[0] for cells in first}) == len(first):
         return "ids"
@@ -315,7 +321,7 @@ class NumberedTexts:
         texts: each once.
         names: of all lines, in their order.
         text_of_line: the number of each line's text, -1 where the line is blank.
-        starts: where the lines of each text begin in ``lines``; one more for the end.
+        starts: where the lines of each text start in ``lines``; one more for the end.
         lines: numbers, from 0, of the lines of all texts, one text behind the other.
         documents: key of the document of each line; empty where there are none.
     """
@@ -389,7 +395,7 @@ def number_texts(
     starts, lines_of_texts = _number_texts(number, _keys(texts, equal), equal, memory)
     distinct = [texts[int(first)] for first in lines_of_texts[starts[:-1]]]
     if not distinct:
-        raise DataError("holds no text; expected a sentence per line", path=path)
+        raise DataError("the file contains no text; expected one sentence per line", path=path)
     names = [line.name for line in lines]
     documents = np.zeros(0, np.uint64)
     return NumberedTexts(distinct, names, number, starts, lines_of_texts, documents)
@@ -438,7 +444,9 @@ def build_side(
     (folder / "keys.u64").unlink()
     side = NumberedTexts.load(folder)
     if not len(side):
-        raise DataError("holds no text; expected a sentence per line", path=path or folder)
+        raise DataError(
+            "the file contains no text; expected one sentence per line", path=path or folder
+        )
     return side
 
 
@@ -539,7 +547,7 @@ def _number_texts(
     starts = zeros_of("starts", texts + 1)
     for chunk in _grouped(number):
         starts[chunk.texts + 1] += chunk.counts
-    # In chunks, as cumsum would take the memory of all; each begins with the sum so far, the last
+    # In chunks, as cumsum would take the memory of all; each starts with the sum so far, the last
     # entry of the one before.
     for start in range(0, texts, _CHUNK):
         part = starts[start : start + _CHUNK + 1]

@@ -285,13 +285,13 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
     foreign = [start for start in damaged if start // PORTION % shards != number - 1]
     if foreign:
         raise DataError(
-            f"other shards made {count_of(len(foreign), 'damaged portions')} of vectors; run those"
-            " shards again, or without --shard",
+            f"other shards wrote {count_of(len(foreign), 'damaged portions')} of vectors; run"
+            " those shards again, or run without --shard",
             path=path,
         )
     if damaged:
         log.warning(
-            "%s: %d portions of vectors were cut or changed, and are embedded again",
+            "%s: %d portions of vectors are damaged or incomplete, and are embedded again",
             path,
             len(damaged),
         )
@@ -340,8 +340,8 @@ def embed_texts(
 
 
 def no_model(texts: Sequence[str]) -> Float32[ndarray, "n d"]:
-    """Stand in for a model when all vectors are provided."""
-    raise DataError(f"there is no vector of {texts[0][:60]!r}")
+    """Raise an error, in place of a model when all vectors are provided."""
+    raise DataError(f"no vector found for {texts[0][:60]!r}; add one, or pass a model")
 
 
 class KnownVectors:
@@ -407,9 +407,9 @@ class KnownVectors:
         number = int(np.searchsorted(self.ends, row, side="right"))
         part = self.parts[number]
         row -= int(self.ends[number]) - len(part)
-        what = "is too long for float32; scale it to length 1"
+        what = "exceeds the range of float32; scale it to length 1"
         if not np.isfinite(part[row]).all():
-            what = "holds NaN or infinity; embed that line again"
+            what = "contains NaN or infinity; embed its text again"
         path = None
         if self.paths:
             path = self.paths[number]
@@ -479,8 +479,7 @@ def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) ->
         shape = " and ".join(str((found, *rest)) for rest in sorted(shapes))
         raise DataError(
             f"expected {count_of(rows, 'rows')} of floating-point numbers, one per line of the"
-            " text, got shape"
-            f" {shape} of {tables[0].dtype}",
+            f" text, found shape {shape} of {tables[0].dtype}",
             path=paths[0],
         )
     return KnownVectors(tables, paths, last=last)
@@ -497,19 +496,20 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
         elif rows and size and not size % (4 * rows):
             vectors = np.memmap(path, np.float32, "r", shape=(rows, size // (4 * rows)))
         else:
-            lines = "of a known number, as one of several files has"
+            lines = "(with several files, every file must be .npy)"
             if rows:
                 lines = f"for {count_of(rows, 'lines')}"
             raise DataError(
-                f"not an .npy file, and its {size} bytes are not float32 rows {lines}", path=path
+                f"this is not an .npy file, and its {size} bytes are not float32 rows {lines}",
+                path=path,
             )
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path", path=path
+            f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise DataError(
-            f"expected rows of floating-point numbers, got shape {vectors.shape} of"
+            f"expected rows of floating-point numbers, found shape {vectors.shape} of"
             f" {vectors.dtype}",
             path=path,
         )
@@ -554,8 +554,8 @@ def _vectors(
     widths = {part.shape[1] for _, part in parts}
     if len(widths) > 1:
         raise ConfigError(
-            f"the vectors given and the model's have widths {sorted(widths)}; name the model they"
-            " are of"
+            f"the vectors have the widths {sorted(widths)}, expected one width; use the model"
+            " that made the files of vectors"
         )
     vectors = np.empty((stop - start, widths.pop()), np.float32)
     for at, part in parts:
@@ -576,7 +576,7 @@ def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -
     found = os.pread(file, len(header), 0)
     if len(found) == len(header) and found != header:
         raise ConfigError(
-            "vectors of another shape are there; choose another --work folder or remove it"
+            "vectors of another shape are in the folder; choose another --work folder or remove it"
         )
     os.pwrite(file, header, 0)
     # The full length from the first portion on: portions that are not written yet are zeros.

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from interlingua.config.options import Options, recorded
+from interlingua.errors import InterlinguaError
 from interlingua.mining.vectors import VECTOR_FILES
 from interlingua.retrieval.topk.tiles import JOURNAL, LISTS
 from interlingua.storage.files import PathLike
@@ -51,6 +53,7 @@ def at_work(
     format: Format = MINING,
     parts: Mapping[str, str] = PARTS,
     inputs: Iterable[PathLike] = (),
+    remedy: str = _REMEDY,
 ) -> Iterator[Workspace]:
     """Open a work folder and keep other runs out of it until the block ends.
 
@@ -60,16 +63,19 @@ def at_work(
     Args:
         folder: made if it is missing.
         shard: the part that this run does, ``(2, 8)`` the second of eight.
-        keep: whether the folder stays when the block ends well.
+        keep: whether the folder stays when the block ends well. After a user's error it stays if
+            anything was computed, or if it was there before.
         options: of the verb, which the record holds. They may change: each step and part names
             those that determine it.
         format: of the record.
         parts: see ``open_workspace``.
         inputs: files that must not change between a run and its resumption.
+        remedy: how to use another folder, in the imperative.
 
     Raises:
         ConfigError: another run is at work there, or the folder is not ours.
     """
+    is_new = not folder.exists()
     settings = {}
     if options is not None:
         settings = {_OPTIONS: recorded(options)}
@@ -80,23 +86,50 @@ def at_work(
             format,
             settings=settings,
             may_change=(_OPTIONS,),
-            remedy=_REMEDY,
+            remedy=remedy,
             inputs=inputs,
             parts=parts,
             shard=shard,
             is_private=True,
         ) as work:
-            yield work
+            try:
+                yield work
+            except InterlinguaError:
+                # What was computed stays, so that the corrected command resumes.
+                if is_new and not _has_results(work, parts):
+                    work.clear()
+                    keep = False
+                raise
             if not keep:
                 work.clear()
     except OSError as error:
         # The command line prints the name of the error's file.
         error.filename = error.filename or str(folder)
         raise
+    except InterlinguaError:
+        if not keep:
+            _remove_folder(folder)
+        raise
     # The folder itself can go only now: the lock file in it goes when the block of the lock ends.
-    if not keep:
-        # It is not empty where others keep files in it.
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-        if folder.exists():
-            log.warning("%s is kept: it holds files that this command did not make", folder)
+    if not keep and not _remove_folder(folder):
+        log.warning("%s is kept, because it contains files that this command did not make", folder)
+
+
+def _remove_folder(folder: Path) -> bool:
+    """Remove a folder without others' files; return whether it is gone."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
+
+
+def _has_results(work: Workspace, parts: Mapping[str, str]) -> bool:
+    """Return whether a run has finished a step or has written a file of a part."""
+    if work.steps:
+        return True
+    files = [path for path in work.path.rglob("*") if path.is_file()]
+    return any(
+        re.fullmatch(part, path.parent.relative_to(work.path).as_posix())
+        and re.fullmatch(names, path.name)
+        for path in files
+        for part, names in parts.items()
+    )

@@ -1,7 +1,7 @@
 """Writers of scored pairs, with which ``score`` and ``mine`` write kept and rejected pairs.
 
 A row is a pair with named values. Formats that have columns hold these values, the others hold the
-two texts and, where they can, the score.
+two texts and, if they can, the score.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
-from interlingua.config.languages import written_code
+from interlingua.config.languages import written_code, written_tag
 from interlingua.config.registry import CHECKS, did_you_mean
 from interlingua.corpus.formats.bitext import (
     PairWithFields,
@@ -51,11 +51,13 @@ class PairRow(NamedTuple):
         pair: with its score.
         columns: name -> value.
         reasons: why it is rejected; empty where it is kept.
-        lines: numbers, from 0, of the first line of the source and of the target, where both are
+        lines: numbers, from 0, of the first line of the source and of the target, if both are
             texts to mine.
         measured: values of the checks, which are columns too.
         extra: columns that the input has besides.
         findings: names of the checks with a value beyond their limits, rejecting or not.
+        has_tags: languages are written as tags (``de``, ``de-CH``). Otherwise only those with a
+            region are, which would mix with codes (``deu_Latn``) in one output for several bitexts.
     """
 
     pair: TextPair
@@ -65,6 +67,7 @@ class PairRow(NamedTuple):
     measured: Mapping[str, float] = {}
     extra: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
+    has_tags: bool = False
 
     def extra_columns(self, format: str) -> tuple[str, ...]:
         """Return the columns of the input that a file of a format has after its own.
@@ -93,10 +96,8 @@ class PairRow(NamedTuple):
     @property
     def values(self) -> dict[str, Any]:
         """All columns, the languages too."""
-        languages = (
-            written_code(self.pair.source_language),
-            written_code(self.pair.target_language),
-        )
+        written = written_tag if self.has_tags else written_code
+        languages = (written(self.pair.source_language), written(self.pair.target_language))
         return {**self.columns, **dict(zip(LANGUAGE_COLUMNS, languages, strict=True))}
 
 
@@ -128,13 +129,13 @@ def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: C
     if columns is None:
         return
     if not columns:
-        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
+        raise ConfigError(f"--columns: no column is named; use one or more of: {', '.join(known)}")
     for column in columns:
         if column not in known:
             hint = did_you_mean(column, known)
             # There is such a check, and it is not one of those that are measured.
             if column in CHECKS:
-                hint = "; name it in --check too"
+                hint = "; add it to --check too"
             raise ConfigError(f"unknown column {column!r}{hint}")
 
 
@@ -146,7 +147,9 @@ def format_with_columns(path: PathLike, what: str) -> str:
     """
     found = guess_format(path)
     if found not in WITH_COLUMNS:
-        raise ConfigError(f"{path}: {what} are written as .tsv, .jsonl, .csv or .xlsx; choose one")
+        raise ConfigError(
+            f"{path}: {what} cannot be written in this format; use .tsv, .jsonl, .csv or .xlsx"
+        )
     return found
 
 
@@ -229,6 +232,7 @@ def open_rows(
             table = _Table(write_cells, format, own_columns, digits, takes_extra=takes_extra)
             # Standard output is read while it is written.
             table.can_wait = path is not None
+            stack.callback(table.close)
             yield table.write
             table.finish()
             table.tell_lost(path)
@@ -307,12 +311,17 @@ class _Table:
         elif not self.is_begun:
             self._write_header(())
 
+    def close(self) -> None:
+        """Remove the kept rows, which are left if writing was interrupted."""
+        if self.kept is not None:
+            self.kept.close()
+
     def tell_lost(self, path: PathLike | None) -> None:
         """Log the columns of the input that are not in the file."""
         lost = [name for name in self.late if name not in LANGUAGE_COLUMNS]
         if lost:
             log.warning(
-                "%s: columns of the input that are left out: %s; write .jsonl to keep them",
+                "%s: columns of the input are left out: %s; write .jsonl to keep them",
                 path or "standard output",
                 ", ".join(sorted(lost)),
             )

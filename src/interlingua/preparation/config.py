@@ -15,8 +15,8 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.processes import usable_cores
 from interlingua.storage.limits import MAX_LINE_CHARACTERS
 
-MOST_CLEANING = 4
-"""Cleaning processes by default: one process reads, and keeps no more of them busy."""
+MOST_PROCESSES = 8
+"""Processes by default: one process reads and writes, and keeps no more of them busy."""
 
 
 def known_languages(names: Iterable[str]) -> list[str]:
@@ -76,16 +76,16 @@ class SourceConfig(CheckedSettings):
 
     def __post_init__(self) -> None:
         if not self.paths:
-            raise ConfigError("a source has no paths; name files or globs")
+            raise ConfigError("a source has no paths; add files or patterns")
         if self.max_pairs_by == "score" and not (self.max_pairs or self.fill_to):
             raise ConfigError(
-                "max_pairs_by is score, but max_pairs and fill_to are 0 and keep all; set one of"
-                " them"
+                'max_pairs_by = "score" requires max_pairs or fill_to, and both are 0; set one'
+                " of them"
             )
         codes = known_languages(self.languages or ())
         # "de" and "German" are one language, so the codes are compared and not the names.
         if len(codes) != len(set(codes)):
-            raise ConfigError(f"languages: both sides are {codes[0]}; name two languages")
+            raise ConfigError(f"languages: both sides are {codes[0]}; use two different languages")
 
     @property
     def needs_scores(self) -> bool:
@@ -159,12 +159,12 @@ class VocabularyConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if self.trim and not self.path:
             raise ConfigError(
-                "vocabulary: trim is set, but path is not a model with a vocabulary to trim"
+                "vocabulary: trim requires path (a model with a vocabulary); set path, or remove"
+                " trim"
             )
         if self.max_size is not None and not self.trim:
             raise ConfigError(
-                "vocabulary: max_size needs trim = true; a vocabulary that is trained here takes"
-                " size"
+                "vocabulary: max_size requires trim = true; for a new vocabulary set size instead"
             )
 
 
@@ -210,25 +210,20 @@ class PrepareConfig(CheckedSettings):
     seed: Annotated[int, Between(0, 2**62)] = 0
     """Seed of every draw; equal files, config and seed give equal bytes."""
     processes: Annotated[int, Between(1, 1024)] | None = None
-    """Processes that clean, and threads that tokenize; 1 = only this process. Default: all cores
-    that this process may use, of which at most 4 clean. The result is the same for any number."""
+    """Processes that clean, hash and tokenize; 1 = only this process. Default: all cores that this
+    process may use, at most 8. The result is the same for any number."""
 
     def __post_init__(self) -> None:
         if not self.sources:
-            raise ConfigError("there are no sources; add a [[sources]] table with paths")
+            raise ConfigError("sources are missing; add a [[sources]] table with paths")
         known_languages(self.languages)  # raises for what is not a language
         if self.long_pairs == "drop" and not self.vocabulary.path:
             raise ConfigError(
-                "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is"
-                " taken over; set vocabulary.path, or use cut"
+                'long_pairs = "drop" requires vocabulary.path, because lengths in tokens are'
+                " known only for an existing vocabulary; set it, or use cut"
             )
 
     @property
-    def cleaning_processes(self) -> int:
-        """Processes that clean."""
-        return self.processes or min(usable_cores(), MOST_CLEANING)
-
-    @property
-    def tokenizing_threads(self) -> int:
-        """Threads that tokenize."""
-        return self.processes or usable_cores()
+    def used_processes(self) -> int:
+        """Processes that compute."""
+        return self.processes or min(usable_cores(), MOST_PROCESSES)

@@ -1,17 +1,14 @@
 """First stage: reading and cleaning of every source into shards of clean pairs and their keys.
 
-One process reads the files in order and cuts them into chunks, the others clean chunks. The results
-come back in the order of the chunks, so that the shards do not depend on the number of processes.
+One process reads the files in order and cuts them into chunks, the workers clean chunks.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import signal
+import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +22,6 @@ from interlingua.corpus.cleaning.clean import CleanConfig, Cleaner
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.manifest import SourceFile
-from interlingua.errors import DataError
 from interlingua.preparation.config import PrepareConfig
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Shard
@@ -37,13 +33,11 @@ from interlingua.preparation.sources import (
     find_files,
     read_chunks,
 )
-from interlingua.runtime.portions import taken_ahead
-from interlingua.runtime.processes import LibraryContext, end_with_parent
+from interlingua.runtime.workers import Workers
 
 SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
 UNREADABLE = "unreadable line"
 BELOW_MIN_SCORE = "below_min_score"
-_AHEAD = 3  # chunks in flight for each process: enough to keep it busy, few enough to bound memory
 
 
 @dataclasses.dataclass(slots=True)
@@ -70,61 +64,56 @@ class CleanBlock(NamedTuple):
     dropped: dict[str, int]
 
 
-class _Worker:
-    """Cleans chunks; one in each process.
+@functools.lru_cache(maxsize=1)
+def _cleaner(config: CleanConfig) -> Cleaner:
+    """Return the cleaner of this process, which reads its tables once."""
+    return Cleaner(config)
 
-    It is a class with class methods, because a process must find by name what is sent to it.
-    """
 
-    cleaner: Cleaner
-
-    @classmethod
-    def start(cls, config: CleanConfig, alone: bool = False) -> None:
-        cls.cleaner = Cleaner(config)
-        if not alone:  # Ctrl-C is the parent's to handle
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            end_with_parent()
-
-    @classmethod
-    def clean(cls, chunk: Chunk) -> CleanBlock:
-        # The cleaner counts over all chunks; this chunk's counts are the difference.
-        before = dict(cls.cleaner.counts)
-        pairs = cls.cleaner.clean(chunk.pairs())
-        sources = [pair.source for pair in pairs]
-        targets = [pair.target for pair in pairs]
-        dropped = {
-            rule: count - before[rule]
-            for rule, count in cls.cleaner.counts.items()
-            if count > before[rule]
-        }
-        if chunk.below:
-            dropped[BELOW_MIN_SCORE] = chunk.below
-        # A cleaned text holds neither a tab nor a line end.
-        lines = [f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)]
-        scores = [np.nan if pair.score is None else pair.score for pair in pairs]
-        return CleanBlock(
-            chunk.source_index,
-            chunk.language_pair,
-            chunk.read,
-            "".join(lines).encode(),
-            text_keys(sources),
-            text_keys(targets),
-            _words(sources, targets, chunk.language_pair),
-            np.array(scores, np.float64),
-            dropped,
-        )
+def clean_chunk(config: CleanConfig, chunk: Chunk) -> CleanBlock:
+    """Clean one chunk of pairs."""
+    cleaner = _cleaner(config)
+    # The cleaner counts over all chunks; this chunk's counts are the difference.
+    before = dict(cleaner.counts)
+    pairs = cleaner.clean(chunk.pairs())
+    sources = [pair.source for pair in pairs]
+    targets = [pair.target for pair in pairs]
+    dropped = {
+        rule: count - before[rule] for rule, count in cleaner.counts.items() if count > before[rule]
+    }
+    if chunk.below:
+        dropped[BELOW_MIN_SCORE] = chunk.below
+    # A cleaned text holds neither a tab nor a line end.
+    lines = [f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)]
+    scores = [np.nan if pair.score is None else pair.score for pair in pairs]
+    return CleanBlock(
+        chunk.source_index,
+        chunk.language_pair,
+        chunk.read,
+        "".join(lines).encode(),
+        text_keys(sources),
+        text_keys(targets),
+        _words(sources, targets, chunk.language_pair),
+        np.array(scores, np.float64),
+        dropped,
+    )
 
 
 def ingest(
-    config: PrepareConfig, folder: Path, progress: StageProgress, bad: BadLines
+    config: PrepareConfig,
+    folder: Path,
+    progress: StageProgress,
+    bad: BadLines,
+    workers: Workers | None = None,
 ) -> tuple[list[Shard], list[SourceCounts]]:
     """Read and clean all sources.
 
     Args:
-        config: what to read and how to clean.
+        config: sources and cleaning.
         folder: where to write the shards.
         progress: shows the progress.
         bad: how to handle unreadable lines.
+        workers: the processes that clean; default: this one.
 
     Returns:
         The shards, in the order of language pair and source, and the counts of every source.
@@ -132,7 +121,9 @@ def ingest(
     counts = [SourceCounts() for _ in config.sources]
     shards: dict[tuple[LanguagePair, int], list[Shard]] = {}
     numbers = count()
-    for block in _cleaned(_chunks(config, counts, progress, bad), config):
+    workers = workers or Workers()
+    tasks = ((config.clean, chunk) for chunk in _chunks(config, counts, progress, bad))
+    for block in workers.run(clean_chunk, tasks):
         found = counts[block.source_index]
         found.read[block.language_pair] += block.read
         found.dropped.setdefault(block.language_pair, Counter()).update(block.dropped)
@@ -168,30 +159,6 @@ def _chunks(
             skipped[UNREADABLE] += bad.count - before
         progress.advance()
     progress.done()
-
-
-def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBlock]:
-    processes = config.cleaning_processes
-    if processes == 1:
-        _Worker.start(config.clean, alone=True)
-        yield from map(_Worker.clean, chunks)
-        return
-    # Not fork: the progress bar's thread may hold a lock at that moment.
-    with ProcessPoolExecutor(
-        processes,
-        mp_context=LibraryContext(),
-        initializer=_Worker.start,
-        initargs=(config.clean,),
-    ) as pool:
-        try:
-            submitted = (pool.submit(_Worker.clean, chunk) for chunk in chunks)
-            for future in taken_ahead(submitted, _AHEAD * processes):
-                yield future.result()
-        except BrokenProcessPool as error:
-            raise DataError(
-                "a cleaning process was killed (is the memory full?); try again with --set"
-                " processes=1"
-            ) from error
 
 
 def _words(

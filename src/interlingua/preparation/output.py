@@ -5,66 +5,57 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from interlingua.config import languages
 from interlingua.errors import DataError
-from interlingua.preparation.config import PrepareConfig
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.sources import ENGLISH, LanguagePair
+from interlingua.preparation.tokenizing import PairTokenizer, pair_blocks
+from interlingua.runtime.workers import Workers
 from interlingua.storage.files import open_text_writer
-
-if TYPE_CHECKING:
-    from interlingua.vocabulary.vocabulary import Vocabulary
 
 
 def write_store(
     path: Path,
     shards: list[Shard],
     fate: Fate,
-    vocabulary: Vocabulary,
-    config: PrepareConfig,
+    tokenizer: PairTokenizer,
     progress: StageProgress,
+    workers: Workers | None = None,
 ) -> dict[str, int]:
     """Tokenize all rows of a fate into a token store.
+
+    Args:
+        path: the folder to make.
+        shards: with their fates.
+        fate: of the rows to write.
+        tokenizer: of both sides.
+        progress: shows the progress.
+        workers: the processes that tokenize; default: this one.
 
     Returns:
         Tokens written, by language.
     """
     from interlingua.batches.token_store import TokenStoreWriter
 
+    workers = workers or Workers()
+    vocabulary = tokenizer.vocabulary
     tokens: Counter[str] = Counter()
-    chosen = [shard for shard in shards if shard.count(fate)]
-    progress.stage(f"tokenizing {path.name}", total=total(chosen, fate), unit="tokens")
+    progress.stage(f"tokenizing {path.name}", total=total(shards, fate), unit="tokens")
     with TokenStoreWriter(
         path,
         vocabulary_size=vocabulary.size,
         vocabulary_digest=vocabulary.digest(),
         closing_tokens=vocabulary.closing_tokens,
     ) as writer:
-        for shard in chosen:
-            source, target = shard.language_pair
-            for sources, targets in shard.blocks(shard.fates == fate):
-                if config.prompt:
-                    sources = [config.prompt + text for text in sources]
-                    targets = [config.prompt + text for text in targets]
-                source_ids, target_ids = [
-                    vocabulary.encode(
-                        texts,
-                        language=language,
-                        max_tokens=config.max_tokens,
-                        sentencepiece_threads=config.tokenizing_threads,
-                    )
-                    for language, texts in ((source, sources), (target, targets))
-                ]
-                writer.append(shard.language_pair, source_ids, target_ids)
-                source_tokens = sum(map(len, source_ids))
-                target_tokens = sum(map(len, target_ids))
-                tokens[source] += source_tokens
-                tokens[target] += target_tokens
-                progress.count(source_tokens + target_tokens)
-                progress.advance(len(sources))
+        tasks = ((block,) for block in pair_blocks(shards, fate))
+        for block in workers.run(tokenizer.tokenize, tasks):
+            writer.append_packed(block.language_pair, block.ids, block.lengths)
+            for side, language in enumerate(block.language_pair):
+                tokens[language] += int(block.lengths[side::2].sum())
+            progress.count(len(block.ids))
+            progress.advance(len(block.lengths) // 2)
     progress.done()
     return dict(tokens)
 
@@ -115,5 +106,5 @@ def check_not_empty(shards: list[Shard]) -> None:
     for fate in Fate:
         if count := total(shards, fate):
             lost.append(f"{fate.name} {count:,}")
-    found = ", ".join(lost) or "cleaning left nothing"
-    raise DataError(f"no pair is left to train on ({found}); add sources or relax the rules")
+    found = ", ".join(lost) or "cleaning dropped all pairs"
+    raise DataError(f"no training pair is left ({found}); add sources or relax the rules")

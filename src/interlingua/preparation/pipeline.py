@@ -36,8 +36,10 @@ from interlingua.preparation.prompt import with_prompt
 from interlingua.preparation.selection import select
 from interlingua.preparation.shards import DROPPED_FATES, Fate, Shard, total
 from interlingua.preparation.sources import check_sources
+from interlingua.preparation.tokenizing import PairTokenizer
 from interlingua.preparation.vocabulary import make_vocabulary
 from interlingua.runtime.progress import Progress, progress_of
+from interlingua.runtime.workers import in_processes
 from interlingua.storage.files import atomic_directory
 from interlingua.storage.limits import line_limit
 from interlingua.storage.locks import exclusive
@@ -57,7 +59,7 @@ def prepare_corpus(
     ``rejected_lines.tsv`` if lines were skipped.
 
     Args:
-        config: what to read, what to keep, where to put it.
+        config: sources, limits and output folder.
         overwrite: replace the folder if a prepared corpus is in it.
         progress: True shows bars on standard error, or a line a minute if that is no terminal.
 
@@ -82,6 +84,7 @@ def prepare_corpus(
             config.output, overwrite=overwrite, ours=is_corpus, entries=CORPUS_ENTRIES
         ) as folder,
         progress_of(progress) as shown,
+        in_processes(config.used_processes, "try again with --set processes=1") as workers,
     ):
         stages = StageProgress(shown)
         if config.vocabulary.path:
@@ -90,15 +93,21 @@ def prepare_corpus(
         work = folder / "work"
         work.mkdir()
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
-            shards, counts = ingest(config, work, stages, bad)
+            shards, counts = ingest(config, work, stages, bad, workers)
         bad.path = config.output / REJECTED_LINES  # where it will be
         _warn_of(config, counts, bad)
-        decontaminated = select(shards, config, work, stages)
+        decontaminated = select(shards, config, work, stages, workers)
         _check_what_is_left(config, shards, counts)
         # Only now, as the vocabulary is made of the pairs that are left.
         vocabulary = make_vocabulary(shards, config, folder, work, stages)
-        tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, stages)
-        write_store(folder / "valid", shards, Fate.valid, vocabulary, config, stages)
+        tokenizer = PairTokenizer(
+            vocabulary,
+            folder / "vocabulary",
+            prompt=config.prompt or "",
+            max_tokens=config.max_tokens,
+        )
+        tokens = write_store(folder / "train", shards, Fate.train, tokenizer, stages, workers)
+        write_store(folder / "valid", shards, Fate.valid, tokenizer, stages, workers)
         write_texts(folder / "valid_text", shards, Fate.valid)
         write_texts(folder / "heldout", shards, Fate.heldout)
         shutil.rmtree(work)
@@ -146,8 +155,8 @@ def _check_what_is_left(
     for code in known_languages(config.languages):
         if code not in trained:
             log.warning(
-                "language %s: no pairs to train on (%s read); add a source that has it, or leave"
-                " it out of languages",
+                "language %s: no training pairs (%s read); add a source in this language, or"
+                " remove it from languages",
                 code,
                 f"{read[code]:,}",
             )

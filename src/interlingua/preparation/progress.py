@@ -8,7 +8,7 @@ from interlingua.runtime.progress import SILENT, Progress
 
 
 class StageProgress(Progress):
-    """Forwards everything to a progress, and keeps the time of each stage.
+    """Progress that forwards everything to another, and records the time of each stage.
 
     Args:
         outer: where it is shown.
@@ -26,7 +26,7 @@ class StageProgress(Progress):
         self._unit = ""
 
     def stage(self, label: str, *, total: int, unit: str) -> None:
-        """Begin a stage.
+        """Start a stage.
 
         Args:
             label: name of the stage.

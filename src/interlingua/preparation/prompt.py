@@ -35,8 +35,8 @@ def with_prompt(config: PrepareConfig) -> PrepareConfig:
     if not text and settings.prompts:
         known = ", ".join(f"{name} ({prompt!r})" for name, prompt in settings.prompts.items())
         log.warning(
-            "%s knows prompts, and none is put before these pairs: %s; to train and use it with"
-            " one: prompt = %r",
+            "%s has prompts, but no prompt is added to these pairs: %s; to train and use the"
+            " model with a prompt, set prompt = %r",
             config.vocabulary.path,
             known,
             next(iter(settings.prompts)),

@@ -53,7 +53,7 @@ def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
         ("training tokens", sum(manifest.tokens.values())),
         ("vocabulary", manifest.vocabulary["size"]),
     ]
-    # Rows of what went wrong, only where something did.
+    # Rows of errors, only if there are any.
     unreadable = sum(source.skipped.get(UNREADABLE, 0) for source in manifest.sources)
     if unreadable:
         rows.append(("lines that could not be read", unreadable))

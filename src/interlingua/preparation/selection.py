@@ -2,7 +2,7 @@
 
 The rules come in the order of ``select``, and a row that one has dropped is none to the next: so
 that a limit of pairs counts only pairs that nothing else would take away. Held-out pairs are drawn
-last, from what may be trained on.
+last, from the pairs for training.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from numpy import ndarray
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
 from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.keys import combine_keys, splitmix64
-from interlingua.corpus.cleaning.near_duplicates import NearDuplicates
+from interlingua.corpus.cleaning.near_duplicates import HashedTexts, NearDuplicates, hash_texts
 from interlingua.preparation.config import PrepareConfig, SourceConfig
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.splitting import split_rows
+from interlingua.preparation.tokenizing import PairBlock, PairTokenizer, pair_blocks
+from interlingua.runtime.workers import Workers
 
 
 class Decontaminated(NamedTuple):
@@ -35,7 +37,11 @@ class Decontaminated(NamedTuple):
 
 
 def select(
-    shards: list[Shard], config: PrepareConfig, folder: Path, progress: StageProgress
+    shards: list[Shard],
+    config: PrepareConfig,
+    folder: Path,
+    progress: StageProgress,
+    workers: Workers | None = None,
 ) -> Decontaminated:
     """Give every row of every shard its fate: trained on, held out, or dropped by a named rule.
 
@@ -44,10 +50,12 @@ def select(
         config: the rules.
         folder: for the indexes of deduplication.
         progress: shows the progress.
+        workers: the processes that compute; default: this one.
 
     Returns:
         The findings of decontamination.
     """
+    workers = workers or Workers()
     # Of equal pairs the first stays, so the shards come in the order of preference.
     progress.stage("exact duplicates", total=len(shards), unit="pairs")
     seen = ExactDeduplicator(folder / "exact")
@@ -58,10 +66,11 @@ def select(
         progress.advance()
     progress.done()
     if config.deduplicate.near:
-        drop_near_duplicates(shards, config.deduplicate.threshold, folder / "near", progress)
+        threshold = config.deduplicate.threshold
+        drop_near_duplicates(shards, threshold, folder / "near", progress, workers)
     decontaminated = _decontaminate(shards, config, progress)
     if config.long_pairs == "drop":
-        _drop_long(shards, config, progress)
+        _drop_long(shards, config, progress, workers)
     for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):
         # Pairs that the sources before this one have left, in the order of preference.
         earlier = 0
@@ -78,7 +87,11 @@ def _pair_keys(shard: Shard) -> UInt64[ndarray, " rows"]:
 
 
 def drop_near_duplicates(
-    shards: list[Shard], threshold: float, folder: Path, progress: StageProgress
+    shards: list[Shard],
+    threshold: float,
+    folder: Path,
+    progress: StageProgress,
+    workers: Workers,
 ) -> None:
     """Give ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
 
@@ -87,15 +100,16 @@ def drop_near_duplicates(
         threshold: Jaccard index of character shingles, 0 to 1.
         folder: for the index.
         progress: shows the progress.
+        workers: the processes that hash.
     """
-    progress.stage("near duplicates", total=len(shards), unit="pairs")
+    progress.stage("near duplicates", total=total(shards, Fate.train), unit="pairs")
     with NearDuplicates(folder, threshold=threshold) as index:
-        for shard in shards:
-            for sources, targets in shard.blocks(shard.fates == Fate.train):
-                pairs = zip(sources, targets, strict=True)
-                index.add([f"{source}\n{target}" for source, target in pairs])
-                progress.count(len(sources))
-            progress.advance()
+        tasks = ((block, threshold) for block in pair_blocks(shards, Fate.train))
+        for hashed in workers.run(_hash_pairs, tasks):
+            index.append(hashed)
+            pairs = sum(len(part.starts) for part in hashed)
+            progress.count(pairs)
+            progress.advance(pairs)
         found = index.duplicates()
     # The index numbers the training rows of all shards through; ``first`` is a shard's first one.
     first = 0
@@ -104,6 +118,13 @@ def drop_near_duplicates(
         shard.fates[rows[found[first : first + len(rows)]]] = Fate.near_duplicate
         first += len(rows)
     progress.done()
+
+
+def _hash_pairs(block: PairBlock, threshold: float) -> list[HashedTexts]:
+    # Both sides of a pair, joined, are one text.
+    texts = block.lines.replace("\t", "\n").split("\n")[:-1]
+    pairs = zip(texts[::2], texts[1::2], strict=True)
+    return hash_texts([f"{source}\n{target}" for source, target in pairs], threshold)
 
 
 def _decontaminate(
@@ -122,28 +143,22 @@ def _decontaminate(
     return Decontaminated(dict(evaluation.counts), tuple(map(str, evaluation.skipped)))
 
 
-def _drop_long(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
+def _drop_long(
+    shards: list[Shard], config: PrepareConfig, progress: StageProgress, workers: Workers
+) -> None:
     """Give ``over_max_tokens`` to the rows with a side that would have to be cut."""
     from interlingua.vocabulary.vocabulary import Vocabulary
 
-    vocabulary = Vocabulary.of_model(config.vocabulary.path)
-    prompt = config.prompt or ""
+    model = config.vocabulary.path or ""
+    vocabulary = Vocabulary.of_model(model)
+    # As the corpus will hold them: with the prompt and special tokens.
+    tokenizer = PairTokenizer(vocabulary, model, prompt=config.prompt or "", max_tokens=None)
     progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
-        lengths: list[int] = []  # of the longer side of each row that is left
-        for sides in shard.blocks(shard.fates == Fate.train):
-            longest = np.zeros(len(sides[0]), dtype=np.int64)
-            for language, texts in zip(shard.language_pair, sides, strict=True):
-                # As the corpus will hold them: with the prompt and special tokens.
-                sequences = vocabulary.encode(
-                    [prompt + text for text in texts],
-                    language=language,
-                    sentencepiece_threads=config.tokenizing_threads,
-                )
-                longest = np.maximum(longest, [len(ids) for ids in sequences])
-            lengths += longest.tolist()
-        is_long = np.array(lengths, np.int64) > config.max_tokens
+        blocks = ((block,) for block in pair_blocks([shard], Fate.train))
+        lengths = [np.zeros(0, np.int64), *workers.run(tokenizer.longest, blocks)]
+        is_long = np.concatenate(lengths) > config.max_tokens
         shard.fates[rows[is_long]] = Fate.over_max_tokens
         progress.count(int(np.count_nonzero(is_long)))
         progress.advance()

@@ -119,6 +119,11 @@ class Shard:
 
     def blocks(self, mask: Bool[ndarray, " rows"]) -> Iterator[tuple[list[str], list[str]]]:
         """Yield the marked rows as lists of sources and of targets."""
+        for lines in self.line_blocks(mask):
+            yield split_lines("".join(lines))
+
+    def line_blocks(self, mask: Bool[ndarray, " rows"]) -> Iterator[list[str]]:
+        """Yield the marked rows as lists of lines ``source<TAB>target``, with their line ends."""
         with self._path("tsv").open(encoding="utf-8", newline="\n") as file:
             for first in range(0, self.rows, _BLOCK_ROWS):
                 lines = islice(file, min(_BLOCK_ROWS, self.rows - first))
@@ -127,11 +132,16 @@ class Shard:
                 for _ in lines:
                     pass
                 if chosen:
-                    cells = [line[:-1].split("\t") for line in chosen]
-                    yield [cell[0] for cell in cells], [cell[1] for cell in cells]
+                    yield chosen
 
     def _path(self, kind: str) -> Path:
         return self.folder / f"{self.number:06d}.{kind}"
+
+
+def split_lines(lines: str) -> tuple[list[str], list[str]]:
+    """Return the sources and the targets of lines ``source<TAB>target``."""
+    cells = [line.split("\t") for line in lines.split("\n")[:-1]]
+    return [cell[0] for cell in cells], [cell[1] for cell in cells]
 
 
 def total(shards: Iterable[Shard], fate: Fate) -> int:

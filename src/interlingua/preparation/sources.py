@@ -26,8 +26,8 @@ from interlingua.storage.files import sha256_file
 
 CHUNK_PAIRS = 10_000
 NO_SCORE = (
-    "a pair has no score, which min_score and max_pairs_by go by; score the file with interlingua"
-    " score"
+    "a pair has no score, which min_score and max_pairs_by require; score the file with"
+    " `interlingua score`"
 )
 
 
@@ -120,7 +120,7 @@ def check_sources(config: PrepareConfig) -> None:
                 raise DataError(NO_SCORE, path=path)
     for folder in config.decontaminate:
         if not folder.exists():
-            raise DataError("no such evaluation folder; check the path", path=folder)
+            raise DataError("evaluation folder not found; check the path", path=folder)
 
 
 def read_chunks(
@@ -140,7 +140,7 @@ def read_chunks(
         path: one of ``find_files``.
         source: may specify the format and the languages.
         index: of the source, passed on.
-        skipped: counts what the reader left out.
+        skipped: counts the pairs that the reader left out.
         wanted: language codes to keep; empty = all. Other pairs count as ``"other language"``.
         bad: how to handle unreadable lines; by default the first one stops.
     """

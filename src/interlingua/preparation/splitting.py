@@ -23,7 +23,7 @@ from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.sources import ENGLISH
 
 CANDIDATES = 100_000
-"""Pairs that a language pair's set is drawn from, where it has as many; bounds memory."""
+"""Pairs that a language pair's set is drawn from, if it has as many; bounds memory."""
 
 
 class _Candidates(NamedTuple):
@@ -118,7 +118,7 @@ def _share(rows: int, number: int, max_share: float) -> float:
     """
     if not rows or not max_share:
         return 0.0
-    # Of n candidates n * max_share may be held out; here that is twice what is wanted.
+    # Of n candidates n * max_share may be held out; here that is twice the requested number.
     enough = max(CANDIDATES, 2 * number / max_share)
     return min(1.0, enough / rows)
 

@@ -76,8 +76,8 @@ def _trimmed(
     small = encoder.trim(used)
     if rows < SMALL_CORPUS:
         log.warning(
-            "trimming keeps %s of %s pieces, those of %s pairs: other text will be cut into"
-            " smaller pieces or lost; remove trim unless the model is for such texts alone",
+            "trimming keeps %s of %s pieces, those of %s pairs; other text will be split into"
+            " smaller pieces or lost; remove trim unless the model is only for such texts",
             f"{small.vocabulary.size:,}",
             f"{encoder.vocabulary.size:,}",
             f"{rows:,}",

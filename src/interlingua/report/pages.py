@@ -65,7 +65,7 @@ def resource(name: str) -> Markup:
 def breakable(text: str) -> Markup:
     """Split a text into parts after which a line may break; no part is too short to be useful."""
     parts = BREAK.sub(r"\1" + "\n", text).split("\n")
-    # join escapes what is plain text, and leaves Markup as it is.
+    # join escapes plain text, and leaves Markup as it is.
     return Markup("<wbr/>").join(map(_unbroken, parts))
 
 

@@ -58,11 +58,12 @@ def check_chunks(settings: ChunkSettings) -> None:
     tokens, overlap = settings
     if tokens and tokens < LEAST_TOKENS:
         raise ConfigError(
-            f"--chunk-tokens is {tokens}; expected 0 (no cutting) or at least {LEAST_TOKENS}"
+            f"--chunk-tokens: expected 0 (no chunks) or at least {LEAST_TOKENS}, found {tokens}"
         )
     if overlap < 0 or (tokens and 2 * overlap > tokens):
         raise ConfigError(
-            f"--chunk-overlap is {overlap}; expected 0 to half of --chunk-tokens ({tokens // 2})"
+            f"--chunk-overlap: expected a number from 0 to half of --chunk-tokens ({tokens // 2}),"
+            f" found {overlap}"
         )
 
 

@@ -29,6 +29,8 @@ SOFT_WORDS = frozenset(_SOFT_WORDS.split())
 """Words of SQL that are names where a value has to be: ``date = '2024-01-02'``."""
 COMPARISONS = ("in", "not", "is", "between", "like", "ilike")
 ARITHMETIC = ("+", "-", "*", "/", "%")
+METADATA = "metadata."
+"""Begins the name of a field of metadata that a column of the index has, too: ``metadata.file``."""
 ENDS_OF_OPERAND = ("", ")", "and", "or")
 TOKEN = re.compile(
     r"(?P<string>'(?:[^']|'')*')"
@@ -64,9 +66,10 @@ def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
             continue
         if not is_field(name):
             raise ConfigError(
-                f"--where {where!r}: no passage has a field {name!r}, and the index has no such"
-                f" column; columns are {', '.join(NAMED_COLUMNS)}; write a text in single"
-                " quotes: 'science', and a name with spaces in double quotes: \"page no\""
+                f"--where {where!r}: unknown field {name!r}; use a field of the passages' metadata"
+                f" or one of: {', '.join(NAMED_COLUMNS)} (metadata of such a name:"
+                f" {METADATA}file); write texts in single quotes: 'science', and names with spaces"
+                ' in double quotes: "page no"'
             )
         value = f"json_get_string(metadata, '{name.replace(chr(39), chr(39) * 2)}')"
         kind = _compared_with(dense, number)
@@ -81,10 +84,12 @@ def _field_name(tokens: Tokens, number: int) -> str | None:
     kind, text = tokens[number]
     if kind == "quoted":
         name = text[1:-1].replace('""', '"')
-        return None if name in OWN_COLUMNS else name
+        return None if name in OWN_COLUMNS else name.removeprefix(METADATA)
     is_function = _text(tokens, number + 1) == "("
     if kind != "name" or is_function or text.lower() in SQL_WORDS or text in OWN_COLUMNS:
         return None
+    if text.startswith(METADATA):
+        return text.removeprefix(METADATA)
     if text.lower() in SOFT_WORDS and not _is_value(tokens, number):
         return None
     return text

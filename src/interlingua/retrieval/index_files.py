@@ -69,20 +69,22 @@ def list_index_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexF
         DataError: one is missing, is a folder or a pipe, or is listed twice.
     """
     if not paths:
-        raise ConfigError("no files to read passages from; name some")
+        raise ConfigError("no input files; pass at least one file of passages")
     files: dict[str, IndexFile] = {}
     for path in paths:
         if not Path(path).exists():
-            raise DataError("no such file; check the path", path=path)
+            raise DataError("file not found; check the path", path=path)
         if is_special(path):
             raise DataError(
-                "not a regular file, so its passages get no lasting ids; save it as one first",
+                "not a regular file, so its passages cannot get stable ids; save it as a regular"
+                " file",
                 path=path,
             )
         name = file_name(path, folder)
         if name in files:
             raise DataError(
-                f"is given twice, also as {os.fspath(files[name].path)}; name it once", path=path
+                f"the file is listed twice, also as {os.fspath(files[name].path)}; remove one",
+                path=path,
             )
         files[name] = IndexFile(path, name)
     return list(files.values())
@@ -109,7 +111,7 @@ def check_index_files(
     documents: bool = False,
     columns: PassageColumns = USUAL_COLUMNS,
 ) -> None:
-    """Read all files and refuse what can't go into one index.
+    """Read all files and refuse those that can't be in one index.
 
     So a fault in the last file is found before the first passage is embedded. Memory: about 100
     bytes for each passage.
@@ -134,7 +136,9 @@ def check_index_files(
                 raise DataError(_twice(passage.id, files[file_of[key]].path, file.path))
             file_of[key] = number
         if passage is None:
-            raise DataError("holds no passage; leave it out, or give it some text", path=file.path)
+            raise DataError(
+                "the file contains no passage; remove it, or add a text", path=file.path
+            )
 
 
 def _twice(name: str, first: PathLike, second: PathLike) -> str:
@@ -142,4 +146,4 @@ def _twice(name: str, first: PathLike, second: PathLike) -> str:
     places = f"in {os.fspath(first)}"
     if first != second:
         places += f" and in {os.fspath(second)}"
-    return f"the id {name!r} occurs twice, {places}; ids must differ"
+    return f"the id {name!r} occurs twice, {places}; use unique ids"

@@ -24,7 +24,7 @@ from interlingua.retrieval.passage_index import IndexSettings
 
 
 class IndexedModel:
-    """Embeds passages and questions in the same way, so that their vectors can be compared.
+    """Model that embeds passages and questions to comparable vectors.
 
     Args:
         encoder: the model.
@@ -56,8 +56,8 @@ class IndexedModel:
         check_choice("dtype", dtype, COMPUTE_DTYPES)
         if language_map is not None and len(language_map.bias) != encoder.dim:
             raise ConfigError(
-                f"the map takes vectors of {len(language_map.bias)} elements, the model has"
-                f" {encoder.dim}"
+                f"the language map: expected vectors of {len(language_map.bias)} dimensions, found"
+                f" a model of {encoder.dim}; use the map of this model"
             )
         self.encoder = encoder
         self.path = path
@@ -138,7 +138,8 @@ class IndexedModel:
             rows = [row for row, passage in enumerate(passages) if passage.language == language]
             if not language:
                 raise DataError(
-                    f"{passages[rows[0]].id}: no language, which this model needs; give --language"
+                    f"{passages[rows[0]].id}: the language is missing, which this model requires;"
+                    " add --language"
                 )
             yield rows, [passages[row].embedded_text for row in rows], language
 
@@ -153,7 +154,7 @@ class IndexedModel:
             ConfigError: the model needs the language.
         """
         if self.needs_language and language is None:
-            raise ConfigError("this model needs the question's language; give --language")
+            raise ConfigError("this model requires the language of the question; add --language")
         code = None
         if language is not None:
             code = resolve_language(language).code

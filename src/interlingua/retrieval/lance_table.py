@@ -125,7 +125,7 @@ def lance_writes(folder: Path) -> Iterator[None]:
     except (RuntimeError, OSError) as error:
         first = str(error).splitlines()[0][:200]
         raise DataError(
-            f"LanceDB can't write: {first}; check the disk, then run the same command again",
+            f"cannot be written ({first}); check the disk, then run the same command again",
             path=folder,
         ) from error
 
@@ -151,9 +151,9 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
         # A file that is gone or cut comes as OSError, or as a RuntimeError that says so in words.
         is_damage = isinstance(error, OSError) or "LanceError(IO)" in first or "Not found" in first
         if where is not None and not is_damage:
-            raise ConfigError(f"--where {where!r} is not a valid condition: {first}") from error
+            raise ConfigError(f"--where {where!r}: not a valid condition: {first}") from error
         raise CheckpointError(
-            f"{folder}: a file is missing or damaged ({first}); build the index again"
+            f"{folder}: is damaged or incomplete ({first}); build the index again"
         ) from error
 
 
@@ -173,8 +173,8 @@ def refuse_fragment(where: str) -> None:
     is_whole = not depths or (min(depths) >= 0 and depths[-1] == 0)
     if not is_whole or any(mark in bare for mark in (";", "--", "/*")):
         raise ConfigError(
-            f"--where {where!r} is not one whole condition; close each bracket that it opens, and"
-            " leave out semicolons and comments"
+            f"--where {where!r}: not a complete condition; close each bracket, and remove"
+            " semicolons and comments"
         )
 
 

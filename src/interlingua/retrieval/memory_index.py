@@ -50,7 +50,7 @@ class MemoryPassages:
         self._row_of = {passage.id: row for row, passage in enumerate(self.passages)}
         if len(self._row_of) < len(passages):
             twice = Counter(passage.id for passage in passages).most_common(1)[0][0]
-            raise DataError(f"the id {twice!r} occurs twice; ids must be unique")
+            raise DataError(f"the id {twice!r} occurs twice; use unique ids")
 
     def count(self) -> int:
         """Return the number of passages."""
@@ -136,7 +136,7 @@ class Index:
         texts: texts, or a table in memory with the column text and maybe id, title and language;
             its other columns are metadata of the hits. Without ids these are the numbers of the
             rows, from 0.
-        language: of passages that name none, in any code, where the model needs it.
+        language: of passages that name none, in any code, if the model needs it.
         text_column: column of the texts; text, contents or sentence by default.
         title_column: column of the titles; title by default.
         id_column: column of the ids; id, _id or docid by default.
@@ -204,7 +204,7 @@ class Index:
             languages: search in these only: names with commas, or a list.
             per_language: number of passages of each language that come first; the other best ones
                 follow.
-            language: of the question, where the model needs it.
+            language: of the question, if the model needs it.
 
         Returns:
             A ranking, best hits first; of several questions a list with one for each.
@@ -215,7 +215,7 @@ class Index:
         """
         if isinstance(question, str):
             if is_blank(question):
-                raise ConfigError("the question is empty; give some text")
+                raise ConfigError("the question is empty; pass a text")
             return self._ranker.search(
                 question,
                 top=top,
@@ -251,8 +251,8 @@ class Index:
 
 def _needs_disk(what: str) -> ConfigError:
     return ConfigError(
-        f"an index in memory compares vectors alone; {what} needs an index on disk:"
-        " interlingua.index('build', [FILES], output=FOLDER)"
+        f"an index in memory only compares vectors, and {what} requires an index on disk; create"
+        " one: interlingua.index('build', [FILES], output=FOLDER)"
     )
 
 
@@ -263,8 +263,8 @@ def _encoder(model: Any) -> Encoder:
         return load(model)
     if not isinstance(model, Encoder):
         raise ConfigError(
-            "expected an encoder (interlingua.load) or a model's folder first, got"
-            f" {with_article(type(model).__name__)}; call interlingua.Index(model, texts)"
+            "the first argument: expected an encoder (interlingua.load) or a model's folder,"
+            f" found {with_article(type(model).__name__)}; call interlingua.Index(model, texts)"
         )
     return model
 
@@ -281,7 +281,9 @@ def _passages(texts: Any, language: str, columns: PassageColumns) -> Iterator[Pa
         records = texts
     else:
         if columns.named():
-            raise ConfigError(f"{columns.named()[0]!r} is a column of a table, got texts; drop it")
+            raise ConfigError(
+                f"the column {columns.named()[0]!r} requires a table, found texts; remove it"
+            )
         records = ({"text": text} for text in checked_texts(texts))
     for row, record in enumerate(records):
         try:

@@ -153,8 +153,8 @@ def _passages(
     if records is None:
         if named := columns.named():
             raise ConfigError(
-                f"{path}: the column {named[0]!r} is named, but only tables, Parquet and JSON have"
-                " columns; drop it, or index the file on its own"
+                f"{path}: the column {named[0]!r} requires a table, Parquet or JSON; remove the"
+                " option, or index this file separately"
             )
         read = _document_sections if is_sections or documents else _lines
         yield from read(path, name, code)
@@ -229,8 +229,8 @@ def _tsv_records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, 
     for number, cells in rows:
         if len(cells) > len(names):
             raise DataError(
-                f"{count_of(len(cells), 'columns')}, expected {len(names)}; tabs inside a text must"
-                " go",
+                f"expected {len(names)} columns, found {count_of(len(cells), 'columns')}; remove"
+                " tabs inside texts",
                 path=path,
                 line=number,
             )
@@ -277,7 +277,7 @@ def _parquet_records(
     except ImportError as error:
         raise MissingExtraError("pyarrow", "search") from error
     if not Path(path).is_file():
-        raise DataError("no such file; check the path", path=path)
+        raise DataError("file not found; check the path", path=path)
     number = 0
     try:
         with ParquetFile(path) as file:
@@ -289,7 +289,9 @@ def _parquet_records(
                     number += 1
                     yield number, record
     except (ArrowException, OSError) as error:
-        raise DataError(f"not a readable Parquet file: {error}", path=path) from error
+        raise DataError(
+            f"cannot be read as Parquet ({error}); check the file", path=path
+        ) from error
 
 
 def passage_of(
@@ -305,7 +307,7 @@ def passage_of(
         DataError: it has no text, a field of another type, or two keys of one name.
     """
     if not isinstance(record, Mapping):
-        raise DataError(f"expected an object with a text, got {type(record).__name__}")
+        raise DataError(f"expected an object with a text, found {type(record).__name__}")
     # An empty cell of a table counts as a field that is not there. Each field is taken out; what is
     # left in the end is metadata.
     fields = {key: value for key, value in record.items() if value is not None}
@@ -314,25 +316,26 @@ def passage_of(
     if not isinstance(text, str) or is_blank(text):
         key = _key_of_text(record, columns)
         if isinstance(text, str) or (text is None and key is not None):
-            raise DataError(f"its {key!r} is missing or blank; drop such rows or fill them")
+            raise DataError(
+                f"the field {key!r} is missing or blank; remove such rows, or add a text"
+            )
         called = columns.text or ", ".join(TEXT_KEYS)
         there = ", ".join(str(key)[:30] for key in [*record][:SHOWN])
-        got = "" if text is None else f", but {type(text).__name__}"
-        named = "" if columns.text else ", or the name of another one as text_column"
+        got = "" if text is None else f", found {type(text).__name__}"
+        named = "" if columns.text else ", or another name passed as text_column"
         raise DataError(
-            f"no text{got}; expected a string called {called}{named}; there are: {there}"
+            f"the text is missing{got}; expected a string in the field {called}{named}; the fields"
+            f" are: {there}"
         )
     own_id = parts["id"]
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):
-        raise DataError(
-            f"its id is of type {type(own_id).__name__}; expected a string or a whole number"
-        )
+        raise DataError(f"the id: expected a string or an integer, found {type(own_id).__name__}")
     own_language = parts["language"]
     title = parts["title"]
     if title is None:
         title = ""
     if not isinstance(title, str):
-        raise DataError(f"its title is of type {type(title).__name__}; expected a string")
+        raise DataError(f"the title: expected a string, found {type(title).__name__}")
     # A passage with an id of its own belongs to no file: it is the same in any other.
     name = f"{file}:{number}"
     if own_id is not None:

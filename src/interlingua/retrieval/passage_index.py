@@ -95,7 +95,7 @@ _SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "
 PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
 """Columns to read for the check of rows."""
-LOCK_REMEDY = "wait for it, or build another index"
+LOCK_REMEDY = "wait until it has finished, or use another folder"
 EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
 """Vectors of length 1."""
 
@@ -132,7 +132,7 @@ class Added:
     """Passages with an id that was there with another text, title, language or metadata."""
     unchanged: int
     deleted: int = 0
-    """They belonged to one of the indexed files, and are not in it any more."""
+    """Number of passages of the indexed files that are no longer in them."""
 
 
 def read_index_settings(folder: PathLike) -> IndexSettings:
@@ -145,7 +145,7 @@ def read_index_settings(folder: PathLike) -> IndexSettings:
     path = Path(folder) / SETTINGS_FILE
     if not path.is_file():
         raise ConfigError(
-            f"{folder}: no index; make one: interlingua index build MODEL FILES -o {folder}"
+            f"{folder}: no index found; create one: interlingua index build MODEL FILES -o {folder}"
         )
     try:
         return from_mapping(IndexSettings, read_record(path, PASSAGE_INDEX), where=SETTINGS_FILE)
@@ -175,8 +175,9 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
             called = {"digest": "the model", "dim": "the model", "map_digest": "the language map"}
             what = called.get(name, name.replace("_", " "))
             raise ConfigError(
-                f"{folder} was built with another value of {what} ({str(built)[:40]!r}, not"
-                f" {str(other)[:40]!r}); use that, or build another index"
+                f"{folder}: the index was built with another value of {what} (expected"
+                f" {str(built)[:40]!r}, found {str(other)[:40]!r}); use the same value, or build"
+                " another index"
             )
 
 
@@ -230,7 +231,7 @@ class PassageIndex:
         """
         path = Path(folder)
         if path.is_file():
-            raise ConfigError(f"{path} is a file; name another folder")
+            raise ConfigError(f"{path}: expected a folder, found a file; use another folder")
         # The lock covers the check too: of two builds into one new folder, the second one finds
         # the settings of the first.
         with exclusive(path, remedy=LOCK_REMEDY):
@@ -239,7 +240,9 @@ class PassageIndex:
                 require_same(path, read_index_settings(path), settings)
             else:
                 if any(file.name != LOCK_FILE for file in path.iterdir()):
-                    raise ConfigError(f"{path} holds other files; name another folder")
+                    raise ConfigError(
+                        f"{path}: the folder contains other files; use another folder"
+                    )
                 _write_settings(path, settings)
         return cls(path, create=True)
 
@@ -257,7 +260,7 @@ class PassageIndex:
             count = sum(1 for _ in os.scandir(versions))
         except OSError as error:
             raise CheckpointError(
-                f"{self.folder}: the index was removed; build it again"
+                f"{self.folder}: the index was deleted; build it again"
             ) from error
         # The mapped vectors are written after the version that they are of.
         scan = 0
@@ -354,8 +357,8 @@ class PassageIndex:
                 key = text_digest(passage.id)
                 content = content_key(passage)
                 if key in seen:
-                    kept = f"{committed:,} passages before it are in the index"
-                    raise DataError(f"the id {passage.id!r} occurs twice; ids must differ; {kept}")
+                    kept = f"{committed:,} passages before this one are in the index"
+                    raise DataError(f"the id {passage.id!r} occurs twice; use unique ids; {kept}")
                 seen.add(key)
                 if not passage.file:
                     documents.add(text_digest(passage.document or passage.id))
@@ -376,8 +379,8 @@ class PassageIndex:
         damaged = [key for key, content in known.items() if content is None and key not in seen]
         if damaged:
             log.warning(
-                "%s: %d rows of other files are damaged on the disk; add these files again, or"
-                " build the index again",
+                "%s: %d rows of other files are damaged; add these files again, or build the"
+                " index again",
                 self.folder,
                 len(damaged),
             )
@@ -414,9 +417,9 @@ class PassageIndex:
                 deleted += self._delete_where(f"id IN ({names}) OR document IN ({names})")
             if unknown:
                 log.warning(
-                    f"{len(unknown):,} of {count_of(len(given), 'ids')} are of no"
-                    f" passage in {self.folder}; `interlingua index list {self.folder}` shows the"
-                    " ids, and `--where \"file = 'NAME'\"` deletes the passages of a file"
+                    f"{len(unknown):,} of {count_of(len(given), 'ids')} were not found in"
+                    f" {self.folder}; `interlingua index list {self.folder}` lists the ids, and"
+                    " `--where \"file = 'NAME'\"` deletes all passages of a file"
                 )
             if where is not None:
                 deleted += self._delete_where(condition)
@@ -498,8 +501,8 @@ class PassageIndex:
 
         if approximate and self.count() < LEAST_APPROXIMATE:
             raise ConfigError(
-                f"an approximate search takes at least {LEAST_APPROXIMATE:,} passages, the index"
-                f" has {self.count():,}; the exact one is fast for so few"
+                f"an approximate search requires at least {LEAST_APPROXIMATE:,} passages, the"
+                f" index has {self.count():,}; use exact search"
             )
         with lance_writes(self.folder):
             indexed = self._indexed_columns()
@@ -597,7 +600,7 @@ class PassageIndex:
                 try:
                     scan = open_scan(self.folder, table.version)
                 except RecordError as error:
-                    log.warning(f"{error}; until then, searches read the table, which is slower")
+                    log.warning(f"{error}; until then, searches read the table and are slower")
                 opened = _Opened(table, scan, self.is_approximate)
                 self._opened = opened
         return opened
@@ -677,8 +680,8 @@ class PassageIndex:
         """Return the rows of ``matching`` with their scores as Arrow's table."""
         if "words" not in self._indexed_columns():
             raise CheckpointError(
-                f"{self.folder}: the words of its passages are not indexed, as its build did not"
-                " end; run the same index build again"
+                f"{self.folder}: the words of the passages are not indexed, because the build was"
+                " interrupted; run the same `interlingua index build` again"
             )
         query = self._table.search(word_forms(text), query_type="fts").select([*ROW, "_score"])
         return self._rows(query, top, languages, where)
@@ -788,7 +791,7 @@ class PassageIndex:
     def _open_table(self) -> Any:
         """Open the newest version of the table."""
         if not self._has_table():
-            raise CheckpointError(f"{self.folder}: its passages are missing; build the index again")
+            raise CheckpointError(f"{self.folder}: the passages are missing; build the index again")
         with lance_reads(self.folder):
             return self._database().open_table(TABLE)
 
@@ -846,7 +849,7 @@ class PassageIndex:
             self._delete_where(f"_rowid IN ({', '.join(map(str, block))})")
         if repeated:
             log.warning(
-                "%s: %d rows repeated the id of another one and were removed",
+                "%s: %d rows with a repeated id were removed",
                 self.folder,
                 len(repeated),
             )
@@ -864,8 +867,8 @@ class PassageIndex:
         ids = rows.column("id").to_pylist()
         damaged = [name for name, is_whole in zip(ids, whole, strict=True) if not is_whole]
         raise CheckpointError(
-            f"{self.folder}: the row of {damaged[0]!r} is damaged on the disk; add its file again,"
-            " or delete the row by its id"
+            f"{self.folder}: the row with the id {damaged[0]!r} is damaged; add its file again, or"
+            " delete the row by its id"
         )
 
 

@@ -364,7 +364,7 @@ class Ranker:
         Args:
             question: in any language.
             top: maximum number of hits.
-            mode: what is compared.
+            mode: of the comparison.
             languages: codes of the languages to search in; () = all.
             per_language: number of hits of each language that come first.
             where: a condition in SQL.
@@ -414,17 +414,20 @@ class Ranker:
         check_choice("mode", mode, MODES)
         for name, number in (("top", top), ("per_language", per_language)):
             if number is not None and not 1 <= number <= _MOST_HITS:
-                raise ConfigError(f"{name} is {number}; it must be from 1 to {_MOST_HITS}")
+                raise ConfigError(
+                    f"{name}: expected a number from 1 to {_MOST_HITS}, found {number}"
+                )
         if vector is None and mode != "text":
             raise ConfigError(
-                f"mode {mode} needs the question's vector; give it, or choose the mode text"
+                f"mode {mode} requires the vector of the question; pass the vector, or use the"
+                " mode text"
             )
         searched = self._searched(languages)
         query = _Query(self.index, question, vector, list(searched), bool(languages), where, exact)
         hits = query.unique_ranking(mode, top, per_language)
         if per_language is not None and len(hits) < top:
             # Behind the best passages of every language, feedback has nothing to add: the question
-            # alone ranks.
+            # only ranks.
             rest = query.unique_ranking("vector" if mode == "feedback" else mode, top)
             hits = followed(hits, rest, top)
         return Ranking(hits, hit_language_shares(hits, searched))
@@ -437,7 +440,7 @@ class Ranker:
         missing = next((code for code in codes if code not in self.languages), None)
         if missing is not None:
             known = ", ".join(code or "(none)" for code in self.languages)
-            raise DataError(f"the index has no passage in {missing}; there are: {known}")
+            raise DataError(f"the index has no passage in {missing}; use one of: {known}")
         return {code: self.languages[code] for code in codes}
 
 

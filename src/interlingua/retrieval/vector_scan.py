@@ -172,7 +172,7 @@ def open_scan(folder: PathLike, version: int) -> VectorScan | None:
     for name in ARRAYS:
         path = place / f"{name}.npy"
         if _crc32(path) != record["crc32"][name]:
-            fault = "damaged: its content does not fit its checksum"
+            fault = "damaged: the checksum is wrong"
             raise RecordError(fault, VECTOR_SCAN.remedy, path=path)
         # A plain view: numpy's memmap class costs time in each operation.
         arrays.append(np.asarray(map_array(path)))

@@ -112,7 +112,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
     (re.compile("[\u0900-\u0d7f]"), lambda text: text.translate(INDIC_LETTERS)),
     (re.compile(f"[{HANGUL}]"), _korean),
 )
-"""Characters of a script, and what to do with a text that has one of them."""
+"""Characters of a script, and the treatment of a text that has one of them."""
 
 
 def word_forms(text: str) -> str:

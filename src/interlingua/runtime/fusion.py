@@ -58,7 +58,7 @@ class Switch:
                 needed = "Triton" if device.type == "cuda" else "a C++ compiler"
                 reason = str(error).strip().partition("\n")[0]
                 raise ConfigError(
-                    f"run: compile is set, but torch.compile fails here: {reason}; install"
+                    f"run: compile: torch.compile fails on this machine ({reason}); install"
                     f" {needed}, or remove compile"
                 ) from error
         self.is_on = on

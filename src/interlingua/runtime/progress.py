@@ -46,11 +46,11 @@ class Progress:
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
     ) -> None:
-        """Begin a piece of work, or correct the total of the current one.
+        """Start a piece of work, or correct the total of the current one.
 
         Args:
             total: how much there is; None = not known.
-            unit: what is counted: ``sentences``.
+            unit: of the count: ``sentences``.
             label: what is done; the label of the work at hand corrects its total.
             done: how much is done already.
         """
@@ -109,7 +109,7 @@ class _Within(Progress):
         self._outer.note(text)
 
     def stop(self) -> None:
-        """Count what is left of the part as done."""
+        """Count the rest of the part as done."""
         self._done = self._total = 1.0
         self._give()
 
@@ -231,7 +231,7 @@ class TerminalProgress(_Shown):
             self._bars = _rich_bars(self._console, self._transient)
             self._bars.start()
         self._fill()
-        # Rich formats its columns with these texts, so they must be there from the beginning.
+        # Rich formats its columns with these texts, so they must be there from the start.
         self._bar = self._bars.add_task("", total=None, amount="", left="", note="")
 
     def _fill(self) -> None:
@@ -430,7 +430,7 @@ def _seconds_each(first: tuple[float, float], last: tuple[float, float]) -> floa
 
 
 class StepsLeft:
-    """Estimates, from the steps of a run that are done, how long the others take.
+    """Estimate of the remaining time of a run from its finished steps.
 
     The remaining time of the current step follows from its own speed. A future step takes its size
     times the seconds of a unit, which are passed, or are measured at an earlier step of its kind.
@@ -447,7 +447,7 @@ class StepsLeft:
         self.meter = TimeLeft(clock)
 
     def expect(self, steps: Mapping[str, Expected]) -> None:
-        """Set what is to come, by the names that are passed later."""
+        """Set the future steps, by the names that are passed later."""
         self.to_come = dict(steps)
 
     def __call__(self, what: str, done: float, total: float) -> float | None:

@@ -1,7 +1,7 @@
-"""Workers: tasks run here one after the other, or on the machines of a Ray cluster.
+"""Workers: tasks run here one after the other, in processes, or on the machines of a Ray cluster.
 
-Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is
-written by the one that began. If its process or machine dies, a task is done again somewhere else.
+Texts and vectors travel with the tasks, so machines need no disk in common, and the results are
+written by the one that started. If its process or machine dies, another one repeats the task.
 """
 
 from __future__ import annotations
@@ -9,21 +9,27 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from interlingua.errors import ConfigError, InterlinguaError, import_extra
 from interlingua.runtime.portions import taken_ahead
+from interlingua.runtime.processes import LibraryContext, end_with_parent
 
 _LOCAL = "local"
+_AHEAD = 3
+"""Tasks in progress per process: enough to keep it busy, few enough to limit memory."""
 RETRIES = 3
 """Deaths of its process that a task survives."""
 _Result = TypeVar("_Result")
 
 
 class Workers:
-    """Executor of tasks: this process, one after the other; ``OnRay`` is for other processes.
+    """Executor of tasks: this process, one after the other; subclasses are for other processes.
 
     Attributes:
         slots: tasks done at once.
@@ -57,6 +63,42 @@ class Workers:
         return value
 
 
+class OnProcesses(Workers):
+    """Processes of this machine, for functions that compute with one thread.
+
+    Args:
+        pool: the processes.
+        count: number of them.
+        remedy: for the user, if a process is killed.
+    """
+
+    def __init__(self, pool: ProcessPoolExecutor, count: int, remedy: str) -> None:
+        self.slots = count
+        self._pool = pool
+        self._remedy = remedy
+
+    def run(
+        self,
+        function: Callable[..., _Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
+    ) -> Iterator[_Result]:
+        """Run the tasks in the processes, and yield their results in order.
+
+        Raises:
+            InterlinguaError: as the function does, or a process was killed.
+        """
+        try:
+            sent = (self._pool.submit(function, *task) for task in tasks)
+            for future in taken_ahead(sent, _AHEAD * self.slots):
+                yield future.result()
+        except BrokenProcessPool as error:
+            raise InterlinguaError(
+                f"a process was killed (is the memory full?); {self._remedy}"
+            ) from error
+
+
 class OnRay(Workers):
     """The processes of a Ray cluster that this one is connected to.
 
@@ -72,8 +114,8 @@ class OnRay(Workers):
         self.slots = int(there.get("CPU", 0)) // cores
         if self.slots < 1:
             raise ConfigError(
-                f"the cluster has {there.get('CPU', 0):g} cores, a task is to have {cores}; ask"
-                " for fewer"
+                f"the cluster has {there.get('CPU', 0):g} CPU cores, but a task requires"
+                f" {cores}; lower --ray-cores"
             )
 
     def run(
@@ -119,9 +161,9 @@ class OnRay(Workers):
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
             raise InterlinguaError(
-                f"Ray gave up on a task after {RETRIES} retries ({type(error).__name__}:"
-                f" {reason}); if memory was short give tasks more --ray-cores, which share a"
-                " model, or less --memory; the same command goes on"
+                f"Ray stopped a task after {RETRIES} retries ({type(error).__name__}: {reason});"
+                " if memory was short, raise --ray-cores or lower --memory; run the same command"
+                " again to resume"
             ) from error
 
 
@@ -136,6 +178,31 @@ def _with_threads(function: Callable[..., _Result], cores: int, *task: Any) -> _
     # An error of a class that takes more than a text can't be unpickled there; its text always can.
     except InterlinguaError as error:
         raise InterlinguaError(str(error)) from None
+
+
+@contextlib.contextmanager
+def in_processes(count: int, remedy: str) -> Iterator[Workers]:
+    """Yield workers of this machine for the block: several processes, or only this one.
+
+    The processes start with the first task and end with the block.
+
+    Args:
+        count: of the processes; 1 = only this one.
+        remedy: for the user, if a process is killed.
+    """
+    if count == 1:
+        yield Workers()
+        return
+    # Not fork: the progress bar's thread may hold a lock at that moment.
+    with ProcessPoolExecutor(count, mp_context=LibraryContext(), initializer=_start) as pool:
+        yield OnProcesses(pool, count, remedy)
+
+
+def _start() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    end_with_parent()
+    # The library of this name would start a thread per core.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 @contextlib.contextmanager
@@ -170,9 +237,10 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
                 ray.init(address=address, **options)
         except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             raise ConfigError(
-                f"no Ray cluster answers at {address!r} ({_reason(error)}); start one with ray"
-                " start --head, or say local. One that asks for a token, as newer ones do, needs"
-                " RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, what ray get-auth-token prints there"
+                f"no Ray cluster found at {address!r} ({_reason(error)}); start one with `ray"
+                " start --head`, or use local; if the cluster requires a token, set"
+                " RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the output of `ray get-auth-token`"
+                " on the cluster"
             ) from error
     try:
         yield OnRay(cores)

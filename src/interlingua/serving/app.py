@@ -48,13 +48,13 @@ CONTENT_POLICY = (
 STATUSES = {
     400: "The body is not JSON, or not of this form",
     401: "The key is missing or wrong",
-    404: "There is no such model",
-    408: "The body came too slowly",
+    404: "The model is unknown",
+    408: "The body did not arrive in time",
     415: "The body is not declared as JSON",
     413: "Too many texts, tokens or bytes",
-    421: "The host is not this server's",
-    422: "A text, prompt, language or number of dimensions that the model can't take",
-    429: "The queue is full; Retry-After says when to come back",
+    421: "The request is for the host of another server",
+    422: "The model cannot process a text, prompt, language or number of dimensions",
+    429: "The queue is full; the header Retry-After is the time to wait",
     503: "The server is stopping",
     504: "The request took too long",
 }

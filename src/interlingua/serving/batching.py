@@ -31,7 +31,7 @@ FIRST_GUESS = 5_000.0
 
 
 class QueueFullError(Exception):
-    """There is no room for a request.
+    """Error: the queue has no space for a request.
 
     Attributes:
         retry_after: seconds until there should be.

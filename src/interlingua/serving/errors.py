@@ -12,7 +12,7 @@ from starlette.responses import Response
 from interlingua.errors import InterlinguaError
 
 OPENAI_PATHS = ("/v1/", "/embeddings", "/models", "/openai/")
-"""Beginnings of the paths of OpenAI's protocol, with Azure's."""
+"""Starts of the paths of OpenAI's protocol, with Azure's."""
 OPENAI_TYPES = {
     401: "authentication_error",
     429: "rate_limit_error",
@@ -37,7 +37,7 @@ class RequestError(Exception):
         status: of HTTP.
         message: one line with the remedy.
         headers: more of the reply.
-        param: field of the body that is wrong, where the protocol names it.
+        param: field of the body that is wrong, if the protocol names it.
     """
 
     def __init__(

@@ -105,7 +105,9 @@ class Guards:
                 await error_response(scope["path"], error)(scope, receive, send_with_id)
         except asyncio.CancelledError:  # the time to stop in is over
             late = RequestError(
-                503, "the server stopped before this request had its turn; send it to another one"
+                503,
+                "the server stopped before it processed this request; send the request to another"
+                " server",
             )
             if not status:
                 await error_response(scope["path"], late)(scope, receive, send_with_id)
@@ -135,8 +137,8 @@ class Guards:
         if self.hosts is not None and given and host_name(given[0]) not in self.hosts:
             raise RequestError(
                 421,
-                f"the host {given[0][:100]!r} is not this server's; use its address, or start the"
-                " server with --allowed-hosts NAME or with a key",
+                f"the host {given[0][:100]!r} is not a name of this server; use its address, or"
+                " start the server with --allowed-hosts NAME or with --api-key",
             )
 
     def _check_key(self, path: str, headers: dict[str, str]) -> None:
@@ -149,13 +151,15 @@ class Guards:
         is_right = sum(hmac.compare_digest(sent, form) for form in self._key_forms) > 0
         if not is_right:
             raise RequestError(
-                401, "send the key of this server as 'Authorization: Bearer KEY'", _ASK_FOR_KEY
+                401,
+                "the key is missing or wrong; send the header 'Authorization: Bearer KEY'",
+                _ASK_FOR_KEY,
             )
 
     async def _read_body(self, headers: dict[str, str], receive: Receive, body: _Body) -> None:
         limit = self.settings.max_body
         too_large = RequestError(
-            413, f"the body has more than {limit:,} bytes; send fewer texts at a time", _CLOSE
+            413, f"the body has more than {limit:,} bytes; send fewer texts in a request", _CLOSE
         )
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > limit:
@@ -177,12 +181,13 @@ class Guards:
                     if self._held > MOST_BODIES * limit:
                         raise RequestError(
                             429,
-                            f"other requests hold {self._held:,} bytes; try again",
+                            f"the bodies of all current requests take {self._held:,} bytes; send"
+                            " the request again later",
                             {"retry-after": "1", **_CLOSE},
                         )
         except TimeoutError:
             raise RequestError(
-                408, f"the body did not arrive within {seconds:g} s", _CLOSE
+                408, f"the body did not arrive within {seconds:g} s; send the request again", _CLOSE
             ) from None
 
     def _record(
@@ -215,8 +220,8 @@ def late_request(seconds: float) -> RequestError:
     """
     return RequestError(
         504,
-        f"the request was not done within {seconds:g} s; send fewer or shorter texts at a time,"
-        " or start the server with a larger --request-seconds",
+        f"the request took longer than {seconds:g} s; send fewer or shorter texts in a request, or"
+        " start the server with a larger --request-seconds",
     )
 
 
@@ -247,7 +252,7 @@ def _request_id(headers: dict[str, str]) -> str:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receiver for the application: the whole body first, then what follows it."""
+    """Return a receiver for the application: the whole body first, then later messages."""
     is_sent = False
 
     async def receive_again() -> Message:

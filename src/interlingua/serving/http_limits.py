@@ -103,7 +103,8 @@ class LimitedHttp(HttpToolsProtocol):
 
     def _too_large(self) -> RequestError:
         return RequestError(
-            431, f"the headers have more than {self.settings.max_header:,} bytes; send fewer"
+            431,
+            f"the headers have more than {self.settings.max_header:,} bytes; send fewer headers",
         )
 
     def _start_timer(self) -> None:
@@ -121,7 +122,11 @@ class LimitedHttp(HttpToolsProtocol):
             self._start_timer()
             return
         seconds = self.settings.header_seconds
-        self._refuse(RequestError(408, f"the headers did not arrive within {seconds:g} s"))
+        self._refuse(
+            RequestError(
+                408, f"the headers did not arrive within {seconds:g} s; send the request again"
+            )
+        )
 
     @property
     def _is_answering(self) -> bool:

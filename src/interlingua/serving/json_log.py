@@ -12,7 +12,7 @@ from typing import Any
 
 WriteLine = Callable[[dict[str, Any]], None]
 LOGGERS = ("uvicorn", "asyncio")
-"""Loggers of the libraries that report what is wrong with a connection or a task."""
+"""Loggers of the libraries that report errors of a connection or a task."""
 
 
 def write_json_line(record: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ def write_message(level: str, message: str) -> None:
 
 
 class JsonHandler(logging.Handler):
-    """Writes the records of Python's logging as lines of JSON, with the traceback in a field."""
+    """Handler that writes log records as lines of JSON, with the traceback in a field."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a log record as one line of JSON."""

@@ -45,13 +45,17 @@ class ServerMetrics:
         self.texts = Counter("interlingua_texts", "Texts embedded", registry=registry)
         self.tokens = Counter("interlingua_tokens", "Tokens embedded", registry=registry)
         self.truncated = Counter(
-            "interlingua_texts_truncated", "Texts cut at the model's limit", registry=registry
+            "interlingua_texts_truncated",
+            "Texts cut at the model's maximum length",
+            registry=registry,
         )
         self.refused = Counter(
-            "interlingua_requests_refused", "Requests refused with a full queue", registry=registry
+            "interlingua_requests_refused",
+            "Requests refused because the queue was full",
+            registry=registry,
         )
         self.batch_texts = Histogram(
-            "interlingua_batch_texts", "Texts of a batch", buckets=_TEXTS, registry=registry
+            "interlingua_batch_texts", "Texts in a batch", buckets=_TEXTS, registry=registry
         )
         self.batch_seconds = Histogram(
             "interlingua_batch_seconds",

@@ -147,14 +147,14 @@ class ServedModel:
         """
         if not self.takes_any_language:
             raise ConfigError(
-                "this model needs texts with their language; send texts in place of token ids"
+                "this model requires texts and their language; send texts instead of token ids"
             )
         # An id beyond the table would be an error of the whole batch, that of other clients too.
         size = self.encoder.vocabulary.size
         for row, ids in enumerate(sequences):
             if ids and not 0 <= min(ids) <= max(ids) < size:
                 raise DataError(
-                    f"input: row {row}: token ids must be from 0 to {size - 1}, as in the model's"
+                    f"input: row {row}: expected token ids from 0 to {size - 1}, the model's"
                     " vocabulary"
                 )
         wrapped = [[*self._opening_ids, *ids, *self._closing_ids] for ids in sequences]
@@ -166,8 +166,8 @@ class ServedModel:
         too_long = [row for row, ids in enumerate(sequences) if len(ids) > limit]
         if too_long and not auto_truncate:
             raise DataError(
-                f"input: row {too_long[0]}: the text has more than {limit} tokens; shorten it or"
-                " let it be cut"
+                f"input: row {too_long[0]}: the text has more than {limit} tokens; shorten it, or"
+                " allow truncation"
             )
         # The special tokens at the end stay, and the text before them is cut.
         for row in too_long:
@@ -213,7 +213,7 @@ def refuse_blank(texts: Sequence[str], what: str = "input") -> None:
     for row, text in enumerate(texts):
         if isinstance(text, str) and is_blank(text):
             raise DataError(
-                f"{what}: row {row}: the text is empty or blank; leave it out, or send at least one"
+                f"{what}: row {row}: the text is empty or blank; remove it, or send at least one"
                 " visible character"
             )
 

@@ -145,9 +145,11 @@ def serve_forever(
         ConfigError: several processes are requested without fork, or on a GPU.
     """
     if workers > 1 and not hasattr(os, "fork"):
-        raise ConfigError("several workers need fork, which this system lacks; use one")
+        raise ConfigError(
+            "several workers require fork, which this system does not have; use one worker"
+        )
     if workers > 1 and model.encoder.device.type != "cpu":
-        raise ConfigError("several workers are for the CPU; start one server for each GPU")
+        raise ConfigError("several workers require the CPU; start one server for each GPU")
     threads = max(1, torch.get_num_threads() // workers)
     indexed = None if index is None else _indexed_model(model, index)
     listener = _listen(host, port)
@@ -196,7 +198,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         remedy = "choose another --host or --port"
         raise InterlinguaError(
-            f"can't listen on {host} port {port}: {error.strerror or error}; {remedy}"
+            f"cannot listen on {host} port {port}: {error.strerror or error}; {remedy}"
         ) from error
 
 
@@ -312,7 +314,7 @@ def _supervise(work: Callable[[], None], count: int, forget: Callable[[int], Non
         forget(child)
         if not is_stopping:
             ended = os.waitstatus_to_exitcode(status)
-            write_message("warning", f"a worker ended with status {ended}; starting another")
+            write_message("warning", f"a worker ended with status {ended}; a new worker is started")
             time.sleep(RESTART_SECONDS)
         if not is_stopping:
             _fork(work, children, life)

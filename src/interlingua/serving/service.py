@@ -95,8 +95,8 @@ class Service:
         if prompt is not None and len(prompt) * len(texts) > self.settings.max_body:
             raise RequestError(
                 413,
-                f"the prompt has {len(prompt):,} characters before each of {len(texts):,} texts;"
-                " shorten it, or send fewer texts at a time",
+                f"the prompt of {len(prompt):,} characters is added to each of {len(texts):,}"
+                " texts; shorten it, or send fewer texts in a request",
             )
         if auto_truncate is None:
             auto_truncate = self.settings.auto_truncate
@@ -168,7 +168,8 @@ class Service:
             self.metrics.refused.inc()
             raise RequestError(
                 429,
-                f"{LIST_THREADS} requests of lists are being worked on; try again in 1 s",
+                f"{LIST_THREADS} requests with lists are being processed; send the request again"
+                " in 1 s",
                 {"retry-after": "1"},
             )
         self._lists_at_work += 1
@@ -199,8 +200,8 @@ class Service:
         known = ", ".join(map(repr, self.model.names))
         raise RequestError(
             404,
-            f"this server has no model {name[:100]!r}; its model is {known}; ask for that, or start"
-            " the server with --name NAME or with --any-name",
+            f"unknown model {name[:100]!r}; use one of: {known}; or start the server with --name"
+            " NAME or --any-name",
             param="model",
         )
 
@@ -221,7 +222,7 @@ class Service:
             raise RequestError(429, str(error), {"retry-after": str(error.retry_after)}) from error
         except ClosedError as error:
             raise RequestError(
-                503, "the server is stopping; send the request to another one"
+                503, "the server is stopping; send the request to another server"
             ) from error
         self.metrics.queue_tokens.set(self.batcher.waiting_tokens)
         # Most requests are done before their client is looked after even once.
@@ -230,7 +231,7 @@ class Service:
             done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
             while not done:
                 if await request.is_disconnected():
-                    raise RequestError(499, "the client has left")
+                    raise RequestError(499, "the client has disconnected")
                 done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
             # Such as a language that the model's map does not know.
             with mistakes_of_client():
@@ -255,12 +256,14 @@ def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:
     """Keep NaN and infinity, which JSON cannot represent, out of replies.
 
     Args:
-        numbers: what was computed for a request.
+        numbers: results for a request.
 
     Raises:
         RequestError: one is not finite.
     """
     if not np.isfinite(numbers).all():
         raise RequestError(
-            500, "the model gave NaN or infinity for this text; are its weights whole?"
+            500,
+            "the vectors of this text contain NaN or infinity; check that the model's weights are"
+            " complete",
         )

@@ -26,30 +26,38 @@ class ServeSettings(Options):
     """
 
     batch_tokens: Annotated[int, AtLeast(1)] = option(
-        4096, "Tokens of a batch at most; with fewer a new request waits less."
+        4096, "Maximum number of tokens in a batch. With fewer, new requests wait less."
     )
     queue_tokens: Annotated[int, AtLeast(1)] = option(
-        1_000_000, "Tokens that may wait; then status 429."
+        1_000_000, "Maximum number of waiting tokens; further requests get status 429."
     )
-    max_texts: Annotated[int, AtLeast(1)] = option(2048, "Texts of a request at most.")
-    max_request_tokens: Annotated[int, AtLeast(1)] = option(300_000, "Tokens of a request at most.")
-    max_body: Annotated[int, AtLeast(1)] = option(16 * 1024**2, "Bytes of a request at most.")
+    max_texts: Annotated[int, AtLeast(1)] = option(2048, "Maximum number of texts in a request.")
+    max_request_tokens: Annotated[int, AtLeast(1)] = option(
+        300_000, "Maximum number of tokens in a request."
+    )
+    max_body: Annotated[int, AtLeast(1)] = option(
+        16 * 1024**2, "Maximum size of a request, in bytes."
+    )
     max_header: Annotated[int, AtLeast(256)] = option(
-        16 * 1024, "Bytes of a request's headers at most; then status 431."
+        16 * 1024, "Maximum size of a request's headers, in bytes; larger ones get status 431."
     )
-    header_seconds: Annotated[float, AtLeast(0.1)] = option(20.0, "Time to send the headers in.")
-    body_seconds: Annotated[float, AtLeast(0.1)] = option(30.0, "Time to send a request in.")
+    header_seconds: Annotated[float, AtLeast(0.1)] = option(
+        20.0, "Maximum time to receive the headers of a request, in seconds."
+    )
+    body_seconds: Annotated[float, AtLeast(0.1)] = option(
+        30.0, "Maximum time to receive the body of a request, in seconds."
+    )
     request_seconds: Annotated[float, AtLeast(0.1)] = option(
-        300.0, "Time to answer a request in; then status 504."
+        300.0, "Maximum time to answer a request, in seconds; then status 504."
     )
     stop_seconds: Annotated[float, AtLeast(0.1)] = option(
-        20.0, "After SIGTERM, time to answer what was accepted; then status 503."
+        20.0, "Time to answer accepted requests after SIGTERM, in seconds; then status 503."
     )
     auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
     any_name: bool = option(False, "Accept any model name in requests.", group=MODEL)
     accept_token_ids: bool = option(
         False,
-        "Accept token ids in place of texts; clients must have this model's own tokenizer.",
+        "Accept token ids in place of texts; clients must use this model's own tokenizer.",
         group=MODEL,
     )
     cors_origin: Sequence[str] | None = option(
@@ -60,34 +68,35 @@ class ServeSettings(Options):
     )
     allowed_hosts: Sequence[str] | None = option(
         None,
-        "Names that requests may give as their host, besides this machine's; default: any, but"
-        " without a key on a loopback address this machine's alone.",
+        "Host names that requests may use besides this machine's. By default any; on a loopback"
+        " address without --api-key only this machine's.",
         metavar="NAME",
     )
     api_key: str | None = option(
         None,
-        "That requests must carry; the variable keeps it out of process lists; without one, open"
-        " to all.",
+        "Key that requests must carry; by default none is needed. The environment variable"
+        " keeps the key out of process lists.",
     )
 
     admin: bool = option(
-        False, "Paths that change the index, /index/add and /index/delete; needs --api-key."
+        False, "Enable /index/add and /index/delete, which change the index; needs --api-key."
     )
 
     def __post_init__(self) -> None:
         """Check ranges, the key and the origins."""
         if self.api_key is not None and not self.api_key.strip():
             raise ConfigError(
-                "api_key is empty, which would admit everyone; give a key, or drop the option"
+                "api_key is empty, which would accept every client; pass a key, or remove the"
+                " option"
             )
         if self.admin and self.api_key is None:
             raise ConfigError(
-                "admin lets every client change the index; give a key with --api-key or"
-                " INTERLINGUA_SERVE_API_KEY, or drop --admin"
+                "admin requires a key, because it allows clients to change the index; add"
+                " --api-key, set INTERLINGUA_SERVE_API_KEY, or remove --admin"
             )
         for origin in self.cors_origin or ():
             if not ORIGIN.fullmatch(origin):
                 raise ConfigError(
-                    f"cors_origin {origin!r} is no origin; expected a scheme and a host without a"
-                    " path, such as https://example.org or app://obsidian.md, or *"
+                    f"cors_origin {origin!r}: expected a scheme and a host without a path, such as"
+                    " https://example.org or app://obsidian.md, or *"
                 )

@@ -34,16 +34,16 @@ def map_array(path: PathLike) -> np.ndarray[Any, Any]:
         # numpy opens an archive whatever mmap_mode says, and leaves a damaged one open.
         with open(path, "rb") as file:
             if file.read(len(ARCHIVE)) == ARCHIVE:
-                raise ValueError("it is an archive of arrays")
+                raise ValueError("the file is an archive of arrays")
         found: np.ndarray[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path", path=path
+            f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
     # numpy parses the header as Python, which raises SyntaxError, TypeError, MemoryError and more.
     except Exception as error:
         raise DataError(
-            f"not an array that can be mapped ({_reason(error)}); save it with numpy.save",
+            f"cannot be mapped as an array ({_reason(error)}); save it with numpy.save",
             path=path,
         ) from error
     return found
@@ -64,12 +64,12 @@ def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
         raise
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path", path=path
+            f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
     # The errors of map_array, and all that zipfile and zlib raise.
     except Exception as error:
         raise DataError(
-            f"can't be read as arrays ({_reason(error)}); write it again", path=path
+            f"cannot be read as arrays ({_reason(error)}); write the file again", path=path
         ) from error
 
 
@@ -79,13 +79,17 @@ def _check_members(path: PathLike) -> None:
         members = archive.infolist()
     if len(members) > limits.MAX_MEMBERS:
         raise DataError(
-            f"{len(members):,} arrays, more than {limits.MAX_MEMBERS:,}; write fewer", path=path
+            f"the file contains {len(members):,} arrays, more than {limits.MAX_MEMBERS:,}; save"
+            " fewer",
+            path=path,
         )
     packed = Path(path).stat().st_size
     unpacked = sum(member.file_size for member in members)
     if unpacked > max(limits.FREE_EXPANSION_BYTES, limits.max_expansion() * packed):
         raise DataError(
-            f"its {packed:,} bytes would grow to {unpacked:,}; save it with numpy.savez", path=path
+            f"the file of {packed:,} bytes would expand to {unpacked:,} bytes; save it with"
+            " numpy.savez",
+            path=path,
         )
 
 

@@ -42,7 +42,7 @@ class ZstandardReader(io.RawIOBase):
             packed = self._next_packed()
             if not packed:
                 if not is_between_frames:
-                    raise EOFError("the last Zstandard frame has no end")
+                    raise EOFError("the last Zstandard frame is incomplete")
                 return 0
             if is_between_frames:
                 self._frame = self._library.ZstdDecompressor().decompressobj()

@@ -12,16 +12,16 @@ import json
 import re
 from typing import NamedTuple
 
-SAVE_AS_TEXT = "save it as plain text (UTF-8), e.g. pandoc -t plain"
-READ_AS_DOCUMENT = "documents, index build, and mine and align with --split read"
-"""Beginning of the remedy for a document that a verb of plain text was given."""
-UNPACK = "unpack it, or give it the ending"
-IN_TEXT = "take the texts out, a sentence a line"
-GIVE_TEXT = "give text"
+SAVE_AS_TEXT = "save it as plain text (UTF-8), for example with pandoc -t plain"
+READ_AS_DOCUMENT = "use documents, index build, or mine or align with --split, which read"
+"""Start of the remedy for a document in a verb for plain text."""
+UNPACK = "unpack it, or rename it to end in"
+IN_TEXT = "extract the texts, one sentence per line"
+GIVE_TEXT = "use a text file"
 MOST_CONTROLS = 0.1
 """Share of control characters from which on a file is binary."""
 LEAST_LINES = 3
-"""Minimum number of lines of source code, unless its beginning identifies it."""
+"""Minimum number of lines of source code, unless its start identifies it."""
 LEAST_KINDS = 2
 """Minimum number of kinds of statements, as a single one may occur in a text."""
 SHARE_OF_CODE = 0.7
@@ -40,7 +40,7 @@ class ContentKind(NamedTuple):
 
 
 BINARY = (
-    (b"%PDF", "a PDF", f"{READ_AS_DOCUMENT} .pdf; else take its text out, e.g. pdftotext"),
+    (b"%PDF", "a PDF", f"{READ_AS_DOCUMENT} .pdf; or extract its text, for example with pdftotext"),
     (b"\xd0\xcf\x11\xe0", "an old Office document", SAVE_AS_TEXT),
     (b"{\\rtf", "RTF", SAVE_AS_TEXT),
     (b"\x1f\x8b", "gzip", f"{UNPACK} .gz"),
@@ -49,78 +49,82 @@ BINARY = (
     (b"BZh91AY&SY", "bzip2", "unpack it: bunzip2"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it: 7z x"),
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x"),
-    (b"PAR1", "Parquet", "call it .parquet"),
-    (b"ARROW1", "Arrow", "call it .arrow"),
-    (b"\x93NUMPY", "an array of NumPy", "give the texts"),
+    (b"PAR1", "Parquet", "rename it to end in .parquet"),
+    (b"ARROW1", "Arrow", "rename it to end in .arrow"),
+    (b"\x93NUMPY", "a NumPy array", "use a file of texts"),
     (b"SQLite format 3", "an SQLite database", IN_TEXT),
-    (b"\xde\x12\x04\x95", "a compiled gettext catalogue", "call it .mo"),
-    (b"\x95\x04\x12\xde", "a compiled gettext catalogue", "call it .mo"),
+    (b"\xde\x12\x04\x95", "a compiled gettext catalogue", "rename it to end in .mo"),
+    (b"\x95\x04\x12\xde", "a compiled gettext catalogue", "rename it to end in .mo"),
     (b"\x89PNG", "an image", GIVE_TEXT),
     (b"\xff\xd8\xff", "an image", GIVE_TEXT),
     (b"GIF87a", "an image", GIVE_TEXT),
     (b"GIF89a", "an image", GIVE_TEXT),
     (b"OggS\0", "sound", GIVE_TEXT),
     (b"\x7fELF", "a program", GIVE_TEXT),
-    (b"\xff\xfe", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
-    (b"\xfe\xff", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
+    (b"\xff\xfe", "UTF-16", "convert it to UTF-8: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "UTF-16", "convert it to UTF-8: iconv -f UTF-16 -t UTF-8"),
 )
 """First bytes -> the kind of the file and its remedy."""
 ZIPPED = (
-    (b"word/", "a Word document (.docx)", f"{READ_AS_DOCUMENT} .docx; else {SAVE_AS_TEXT}"),
+    (b"word/", "a Word document (.docx)", f"{READ_AS_DOCUMENT} .docx; or {SAVE_AS_TEXT}"),
     (
         b"xl/",
         "an Excel workbook (.xlsx)",
-        "call it .xlsx where tables are read, else save it as .csv",
+        "rename it to end in .xlsx for verbs that read tables, or save it as .csv",
     ),
     (b"ppt/", "a presentation (.pptx)", SAVE_AS_TEXT),
     (
         b"application/epub+zip",
         "an e-book (.epub)",
-        f"{READ_AS_DOCUMENT} .epub; else {SAVE_AS_TEXT}",
+        f"{READ_AS_DOCUMENT} .epub; or {SAVE_AS_TEXT}",
     ),
     (
         b"application/vnd.oasis.opendocument.text",
-        "a text of OpenDocument (.odt)",
-        f"{READ_AS_DOCUMENT} .odt; else {SAVE_AS_TEXT}",
+        "an OpenDocument text (.odt)",
+        f"{READ_AS_DOCUMENT} .odt; or {SAVE_AS_TEXT}",
     ),
     (b"application/vnd.oasis.opendocument", "an OpenDocument file", SAVE_AS_TEXT),
     (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)", SAVE_AS_TEXT),
 )
-"""Mark of a zip archive near its beginning -> the kind of the file and its remedy."""
+"""Mark of a zip archive near its start -> the kind of the file and its remedy."""
 HTML = ContentKind(
-    "HTML", f"{READ_AS_DOCUMENT} .html; else take its text out, e.g. pandoc -t plain"
+    "HTML", f"{READ_AS_DOCUMENT} .html; or extract its text, for example with pandoc -t plain"
 )
 _MARKDOWN = ContentKind(
-    "Markdown", f"{READ_AS_DOCUMENT} .md; else take its text out, e.g. pandoc -t plain"
+    "Markdown", f"{READ_AS_DOCUMENT} .md; or extract its text, for example with pandoc -t plain"
 )
 JSON = ContentKind(
-    "JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read"
+    "JSON",
+    f"{IN_TEXT}, for example with jq -r .text, or rename it to end in .jsonl or .json for"
+    " verbs that read these",
 )
 SUBTITLES = ContentKind("subtitles", f"{IN_TEXT}, without numbers and times")
-_LATEX = ContentKind("LaTeX", "take its text out, e.g. pandoc -f latex -t plain")
+_LATEX = ContentKind("LaTeX", "extract its text, for example with pandoc -f latex -t plain")
 XML = ContentKind("XML", IN_TEXT)
 YAML = ContentKind("YAML", IN_TEXT)
-SETTINGS = ContentKind("a file of keys and values", "take the values out, a sentence a line")
+SETTINGS = ContentKind("a file of keys and values", "extract the values, one sentence per line")
 MARKUP = (
     (re.compile(rb"<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE), HTML),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
         ContentKind(
-            "Qt Linguist's XML",
-            "score and prepare read its pairs, if it is called .ts",
+            "Qt Linguist XML",
+            "rename it to end in .ts; score and prepare read its pairs",
         ),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
         ContentKind(
             "XLIFF",
-            "score and prepare read its pairs, and mine and align with --split one side, if it is"
-            " called .xliff",
+            "rename it to end in .xliff; score and prepare read its pairs, mine and align with"
+            " --split one side",
         ),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE tmx[^>]*>\s*)?<tmx[\s>]"),
-        ContentKind("TMX", "call it .tmx, or name its format where pairs are read"),
+        ContentKind(
+            "TMX", "rename it to end in .tmx, or name the format for verbs that read pairs"
+        ),
     ),
     (
         re.compile(rb"<\?xml[\s>]|<!DOCTYPE\s|<(?!img\b)[a-zA-Z][\w:.-]*\s[^<>]*\bxmlns(:\w+)?="),
@@ -143,12 +147,12 @@ MARKUP = (
         re.compile(rb'(#[^\n]*\n|\s)*msgid\s+"[^\n]*\n("[^\n]*\n)*msgstr\s'),
         ContentKind(
             "a gettext catalogue",
-            "score and prepare read its pairs, and mine and align with --split one side, if it is"
-            " called .po",
+            "rename it to end in .po; score and prepare read its pairs, mine and align with"
+            " --split one side",
         ),
     ),
 )
-"""Beginnings of text in a special format."""
+"""Starts of text in a special format."""
 _HEADING = re.compile(rb"^#{1,6} \S[^\n]*\r?\n\s*\r?$", re.MULTILINE)
 """A heading of Markdown with a blank line behind it."""
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -241,7 +245,7 @@ _CODE = (
 
 
 def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind | None:
-    """Return what a file is; None for plain text.
+    """Return the kind of a file; None for plain text.
 
     Args:
         head: its first bytes, unpacked.
@@ -268,7 +272,7 @@ def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind
 
 
 def _binary_kind(head: bytes) -> ContentKind | None:
-    """Return what a file is if it is not text at all."""
+    """Return the kind of a file that is no text."""
     for start, name, remedy in BINARY:
         if head.startswith(start):
             return ContentKind(name, remedy, is_text=False)
@@ -281,13 +285,13 @@ def _binary_kind(head: bytes) -> ContentKind | None:
         return ContentKind("a tar archive", "unpack it: tar -xf", is_text=False)
     is_wide = head.count(b"\0") * 4 > len(head)
     if is_wide or len(_CONTROLS.findall(head)) > MOST_CONTROLS * len(head):
-        remedy = "if it is text: iconv -f UTF-16 -t UTF-8"
+        remedy = "if it is text, convert it: iconv -f UTF-16 -t UTF-8"
         return ContentKind("UTF-16 or binary", remedy, is_text=False)
     return None
 
 
 def _is_json_in_a_sentence(text: bytes) -> bool:
-    """Return whether a value of JSON at the beginning is followed by words in its line."""
+    """Return whether a value of JSON at the start is followed by words in its line."""
     decoded = text.decode("utf-8", errors="replace")
     try:
         _, end = json.JSONDecoder().raw_decode(decoded)
@@ -306,11 +310,13 @@ def _whole_lines(head: bytes) -> list[str]:
 
 
 def _kind_of_lines(lines: list[str]) -> ContentKind | None:
-    """Return what text is by the form of its lines; None for plain text."""
+    """Return the kind of a text by the form of its lines; None for plain text."""
     if _is_latex(lines):
         return _LATEX
     if any(re.match(r"\.\. [\w-]+::", line) for line in lines):
-        return ContentKind("reStructuredText", "take its text out, e.g. pandoc -f rst -t plain")
+        return ContentKind(
+            "reStructuredText", "extract its text, for example with pandoc -f rst -t plain"
+        )
     if len(lines) < LEAST_LINES:
         return None
     is_tag = _TAG_ALONE.fullmatch(lines[0]) is not None

@@ -35,7 +35,7 @@ def find_damage(folder: Path, files: Mapping[str, list[int | str]]) -> str:
     for name, (size, digest) in files.items():
         path = folder / name
         if not path.is_file():
-            return f"{name} is missing"
+            return f"{name} not found"
         if path.stat().st_size != size or sha256_file(path) != digest:
-            return f"{name} was cut or changed since it was written"
+            return f"{name} was truncated or changed after it was written"
     return ""

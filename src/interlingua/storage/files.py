@@ -88,7 +88,7 @@ def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
     """Convert an error of the disk to a one-line error.
 
     Args:
-        path: what is written.
+        path: of the file to write.
         has_reader: another program may read it as it is written.
     """
     try:
@@ -98,7 +98,8 @@ def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
         if has_reader and isinstance(error, BrokenPipeError):
             raise
         raise DataError(
-            f"can't write: {error.strerror or error}; free some space or choose another place",
+            f"cannot be written ({error.strerror or error}); free disk space, or use another"
+            " output",
             path=path,
         ) from error
 
@@ -133,14 +134,15 @@ def atomic_directory(
     with contextlib.suppress(OSError):
         sweep(target.parent, target.name)
     if target.exists() and not target.is_dir():
-        raise DataError(
-            "a file of that name is there; remove it or choose another place", path=path
-        )
+        raise DataError("is a file, expected a folder; remove it, or use another output", path=path)
     if target.exists() and not overwrite:
-        raise DataError("already there; remove it or choose another place", path=path)
+        raise DataError(
+            "already exists; pass --overwrite to replace it, or use another output", path=path
+        )
     if target.exists() and ours is not None and any(target.iterdir()) and not ours(target):
         raise ConfigError(
-            f"{os.fspath(path)} holds other files, which would be lost; name another folder"
+            f"{os.fspath(path)}: the folder contains other files, which would be overwritten;"
+            " name another folder"
         )
     with _disk_errors(path):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -157,9 +159,7 @@ def atomic_directory(
                     sync_file(inner)
             # The next step would replace what another process has put there since the check above.
             if not overwrite and target.exists():
-                raise DataError(
-                    "another process has made it meanwhile; choose another place", path=path
-                )
+                raise DataError("another process created the folder; use another output", path=path)
             temporary.path.chmod(0o777 & ~_umask())
             replace_directory(temporary.path, target)
 
@@ -239,7 +239,7 @@ def is_special(path: PathLike) -> bool:
         DataError: it is a folder.
     """
     if os.path.isdir(path):
-        raise DataError("is a folder; name a file", path=path)
+        raise DataError("is a folder, expected a file; name a file", path=path)
     return os.path.exists(path) and not os.path.isfile(path)
 
 
@@ -284,8 +284,8 @@ def open_text(
     except UnicodeDecodeError as error:
         line = _line_of_bad_byte(path)
         raise DataError(
-            f"not UTF-8 (byte 0x{error.object[error.start]:02x}); convert it first, e.g. iconv -f"
-            " ISO-8859-1 -t UTF-8",
+            f"not UTF-8 (byte 0x{error.object[error.start]:02x}); convert it to"
+            " UTF-8, for example: iconv -f ISO-8859-1 -t UTF-8",
             path=path,
             line=line,
         ) from error
@@ -308,7 +308,7 @@ def refuse_other_content(
     kind = find_kind(head, stem_and_suffix(path)[1], is_json=is_json)
     if kind is not None and not (any_text and kind.is_text):
         form = "plain text" if kind.is_text else "text"
-        raise DataError(f"is {kind.name}, not {form}; {kind.remedy}", path=path)
+        raise DataError(f"expected {form}, found {kind.name}; {kind.remedy}", path=path)
 
 
 def check_content(path: PathLike) -> None:
@@ -367,10 +367,11 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
         if suffix in COMPRESSIONS and os.fspath(path) != "-":
             stream = guard_expansion(stream, path, os.path.getsize(path))
     except FileNotFoundError as error:
-        raise DataError("no such file; check the path", path=path) from error
+        raise DataError("file not found; check the path", path=path) from error
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path and its rights", path=path
+            f"cannot be read ({error.strerror or error}); check the path and its permissions",
+            path=path,
         ) from error
     # Damage shows only while the file is read, in the caller's block.
     try:
@@ -378,7 +379,7 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
             yield stream
     except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
         raise DamagedFileError(
-            f"the compressed file is damaged or cut short ({error}); fetch it again", path=path
+            f"is damaged or incomplete ({error}); download or compress it again", path=path
         ) from error
 
 
@@ -419,6 +420,10 @@ class Spool(Generic[T]):
         """Add a value that can be pickled."""
         pickle.dump(value, self._file, protocol=pickle.HIGHEST_PROTOCOL)
         self._count += 1
+
+    def close(self) -> None:
+        """Remove the values; nothing happens if they have been read back."""
+        self._file.close()
 
     def replay(self) -> Iterator[T]:
         """Yield all values in their order, once."""
@@ -480,7 +485,7 @@ def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
         file = open(path, "rb")  # noqa: SIM115
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path", path=path
+            f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
     with file:
         yield file

@@ -40,27 +40,29 @@ class Format:
         return match is not None and match[1] == self.name
 
 
-ANALYSIS = Format("interlingua-analysis", 1, "run interlingua analyse again", is_sealed=False)
+ANALYSIS = Format("interlingua-analysis", 1, "run `interlingua analyse` again", is_sealed=False)
 AVERAGE = Format("interlingua-average", 2, "average the models again")
-CALIBRATION = Format("interlingua-calibration", 2, "make one with interlingua calibrate")
+CALIBRATION = Format("interlingua-calibration", 2, "create it with `interlingua calibrate`")
 CHECKPOINT = Format("interlingua-checkpoint", 3, "resume from another checkpoint")
-CORPUS = Format("interlingua-corpus", 2, "prepare the corpus again with interlingua prepare")
-DEBIAS = Format("interlingua-debias", 1, "run interlingua debias again")
-DOCUMENTS = Format("interlingua-documents", 1, "choose another --work folder")
+CORPUS = Format("interlingua-corpus", 2, "run `interlingua prepare` again")
+DEBIAS = Format("interlingua-debias", 1, "run `interlingua debias` again")
+DOCUMENTS = Format("interlingua-documents", 1, "use another --work folder")
 EXTEND = Format("interlingua-extend", 2, "start over in another folder")
-EMBEDDED = Format("interlingua-embedded", 2, "choose another folder or remove it")
-MINING = Format("interlingua-mining", 3, "choose another --work folder")
-PASSAGE_INDEX = Format("interlingua-passage-index", 4, "build the index again")
-QUICKSTART = Format("interlingua-quickstart", 2, "run interlingua quickstart again")
+EMBEDDED = Format("interlingua-embedded", 2, "remove the file, or choose another folder")
+MINING = Format("interlingua-mining", 3, "use another --work folder")
+PASSAGE_INDEX = Format("interlingua-passage-index", 4, "run `interlingua index build` again")
+QUICKSTART = Format("interlingua-quickstart", 2, "run `interlingua quickstart` again")
 RUN = Format("interlingua-run", 2, "start over with --resume never")
-SILVER = Format("interlingua-silver", 2, "make the pairs again")
-STAGES = Format("interlingua-stages", 2, "start all over with --resume never")
-TEACHER_BANK = Format("interlingua-teacher-bank", 3, "remove the folder and run the same command")
+SILVER = Format("interlingua-silver", 2, "mine the silver pairs again")
+STAGES = Format("interlingua-stages", 2, "start over with --resume never")
+TEACHER_BANK = Format(
+    "interlingua-teacher-bank", 3, "remove the folder and run the same command again"
+)
 TOKEN_STORE = Format("interlingua-token-store", 1, "prepare the corpus again")
 # Part of every model directory, which other tools read and write too.
-VECTOR_SCAN = Format("interlingua-vector-scan", 1, "run interlingua index compact on the index")
+VECTOR_SCAN = Format("interlingua-vector-scan", 1, "run `interlingua index compact` on the index")
 VOCABULARY = Format(
     "interlingua-vocabulary", 1, "train or save the vocabulary again", is_sealed=False
 )
 VECTOR_FILE = b"vectors-2"
-"""Format and version of the binary files of ``evaluation.vector_files``, at their beginning."""
+"""Format and version of the binary files of ``evaluation.vector_files``, at their start."""

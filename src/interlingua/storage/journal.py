@@ -24,7 +24,7 @@ from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.json_text import as_json, parse_json
 
 _MARK_BYTES = 9
-"""Bytes of the CRC-32 and the space at the beginning of a line."""
+"""Bytes of the CRC-32 and the space at the start of a line."""
 
 
 class Journal:
@@ -52,19 +52,21 @@ class Journal:
         return next(iter(self.read()), None)
 
     def parts(self, head: Mapping[str, Any], *, remedy: str) -> list[Any]:
-        """Return the finished parts of a journal with a head; none if it was not begun.
+        """Return the finished parts of a journal with a head; none if it was not started.
 
         Args:
-            head: settings that decide what the parts are, as JSON has them.
+            head: settings that determine the parts, as JSON has them.
             remedy: how to use another file, in the imperative.
 
         Raises:
             ConfigError: it has parts of another head, or is no journal.
         """
         if self.is_foreign():
-            raise ConfigError(f"{self.path} is damaged, or a file of another program; {remedy}")
+            raise ConfigError(
+                f"{self.path}: is damaged, or was written by another program; {remedy}"
+            )
         values = self.read()
-        # Without a part nothing is lost by beginning anew.
+        # Without a part nothing is lost by starting again.
         if len(values) < 2 and (not values or isinstance(values[0], dict)):
             return []
         begun, *parts = values
@@ -72,15 +74,15 @@ class Journal:
         if begun == now:
             return parts
         if not isinstance(begun, dict):
-            raise ConfigError(f"{self.path} is damaged: its first line is not whole; {remedy}")
+            raise ConfigError(f"{self.path}: is damaged or incomplete (the first line); {remedy}")
         key = min(key for key in begun.keys() | now.keys() if begun.get(key) != now.get(key))
         raise ConfigError(
-            f"{self.path} was begun with another {key} ({str(begun.get(key))[:80]},"
+            f"{self.path}: the file was begun with another {key} ({str(begun.get(key))[:80]},"
             f" {str(now.get(key))[:80]}) (then, now); {remedy}"
         )
 
     def resume(self, head: Mapping[str, Any], *, remedy: str) -> list[Any]:
-        """Begin a journal, or resume one of the same head; see ``parts``."""
+        """Start a journal, or resume one of the same head; see ``parts``."""
         parts = self.parts(head, remedy=remedy)
         # Without lines that were cut or changed.
         self.write([head, *parts])

@@ -29,7 +29,7 @@ def whole_number(text: str) -> int:
         ValueError: it has more.
     """
     if len(text) > MAX_DIGITS:
-        raise ValueError(f"a number of {len(text)} digits")
+        raise ValueError(f"a number has {len(text)} digits")
     return int(text)
 
 
@@ -92,8 +92,8 @@ def check_value(value: Any, text: str) -> None:
     """Refuse a parsed value that is nested too deeply or holds half a surrogate pair.
 
     Args:
-        value: what was parsed.
-        text: what it was parsed from.
+        value: the parsed value.
+        text: its JSON.
 
     Raises:
         ValueError: one of these is the case.
@@ -119,7 +119,7 @@ def refuse_surrogates(text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"a text holds {text[error.start]!a}, half a character; correct or remove it"
+            f"a text contains {text[error.start]!a}, an incomplete character; correct or remove it"
         ) from None
 
 
@@ -147,17 +147,19 @@ def load_json(path: str | os.PathLike[str]) -> Any:
         return parse_json(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         raise DataError(
-            f"not JSON ({error.msg}); correct it or fetch it again", path=path, line=error.lineno
+            f"not JSON ({error.msg}); correct it, or download it again",
+            path=path,
+            line=error.lineno,
         ) from error
     # The error knows the byte's place in the file; its line is the line feeds before it, plus one.
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
         raise DataError(
-            f"not UTF-8 (byte 0x{byte:02x}); convert it first", path=path, line=line
+            f"not UTF-8 (byte 0x{byte:02x}); convert it to UTF-8", path=path, line=line
         ) from error
     except ValueError as error:
-        raise DataError(f"JSON that can't be used: {error}", path=path) from error
+        raise DataError(f"the JSON cannot be used ({error}); correct it", path=path) from error
 
 
 def json_values(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
@@ -174,7 +176,9 @@ def json_values(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
                 value = parse_json(line)
             except ValueError as error:
                 raise DataError(
-                    f"not JSON ({error}); correct or remove the line", path=path, line=number
+                    f"not JSON ({error}); correct or remove the line",
+                    path=path,
+                    line=number,
                 ) from error
             yield number, value
 
@@ -187,7 +191,12 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, An
     """
     for number, record in json_values(path):
         if not isinstance(record, dict):
-            raise DataError(f"{type(record).__name__}, expected an object", path=path, line=number)
+            raise DataError(
+                f"expected a JSON object, found {type(record).__name__}; correct or remove the"
+                " line",
+                path=path,
+                line=number,
+            )
         yield number, record
 
 

@@ -95,8 +95,8 @@ def _from_environment(variable: str, default: int) -> int:
     # bits.
     if not text.isascii() or not text.isdigit() or not 0 < len(text) < 19 or int(text) < 1:
         raise ConfigError(
-            f"{variable} is {text[:40]!r}, expected a positive whole number; set it anew or unset"
-            " it"
+            f"{variable}: expected a positive whole number, found {text[:40]!r}; set it to one,"
+            " or unset it"
         )
     return int(text)
 
@@ -109,8 +109,8 @@ def refuse_long(characters: int, what: str, *, path: Any, line: int | None = Non
     """
     if characters > (limit := max_line_characters()):
         raise DataError(
-            f"{what} has more than {limit:,} characters; cut it, or allow more: --max-line or"
-            f" {LINE_VARIABLE}",
+            f"{what} has more than {limit:,} characters; shorten it, or raise the limit:"
+            f" --max-line or {LINE_VARIABLE}",
             path=path,
             line=line,
         )
@@ -142,7 +142,7 @@ class _Guard(io.RawIOBase):
 
 
 class _LineGuard(_Guard):
-    """Refuses a line that is too long while it is read, so that it is never whole in memory."""
+    """Guard that refuses a too long line during reading, before all of it is in memory."""
 
     def __init__(self, stream: IO[bytes], path: Any) -> None:
         super().__init__(stream, path)
@@ -156,7 +156,7 @@ class _LineGuard(_Guard):
         if first < 0:
             self._add(data)
             return
-        # The end of the line that earlier blocks began.
+        # The end of the line that earlier blocks started.
         self._add(data[:first])
         # A line inside of this block can only be too long where the limit is below the block's
         # size.
@@ -182,7 +182,7 @@ class _LineGuard(_Guard):
 
 
 class _ExpansionGuard(_Guard):
-    """Refuses a compressed file that grows without end."""
+    """Guard that refuses a compressed file that grows without end."""
 
     def __init__(self, stream: IO[bytes], path: Any, packed_bytes: int) -> None:
         super().__init__(stream, path)
@@ -195,9 +195,9 @@ class _ExpansionGuard(_Guard):
         # A tiny file may grow by a large factor and still be small, hence the free bytes.
         if self._bytes > max(FREE_EXPANSION_BYTES, self._times * self._packed):
             raise DataError(
-                f"its {self._packed:,} bytes grow to more than"
-                f" {self._bytes // max(self._packed, 1):,} times as many; unpack it yourself if"
-                f" you trust it, or allow more: {EXPANSION_VARIABLE}",
+                f"the file of {self._packed:,} bytes expands by a factor of more than"
+                f" {self._bytes // max(self._packed, 1):,}; if you trust it, unpack it yourself"
+                f" or raise the limit: {EXPANSION_VARIABLE}",
                 path=self._path,
             )
 
@@ -244,6 +244,8 @@ def read_limited(stream: IO[bytes], path: Any, limit: int | None = None) -> byte
         size += len(block)
         if size > most:
             raise DataError(
-                f"larger than {most >> 20} MiB, and it is read as a whole; split it", path=path
+                f"the file is larger than {most >> 20} MiB, the limit for files that are read"
+                " into memory; split it",
+                path=path,
             )
     return b"".join(parts)

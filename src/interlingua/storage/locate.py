@@ -1,6 +1,6 @@
 """Resolution of a model's name: a path, the best model of a run, an installed package, the hub.
 
-From the Hugging Face hub models are downloaded only where a user writes ``hf:owner/name``.
+From the Hugging Face hub models are downloaded only if a user writes ``hf:owner/name``.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ def locate(
     # The names that this project publishes: known, and so worth a pip line.
     if text in OWN_MODELS:
         raise CheckpointError(
-            f"{text}: the package interlingua-{text}, which brings this model, is not installed;"
-            f" run in a clone of interlingua: pip install ./models/{text}; or name another model"
+            f"{text}: the package interlingua-{text}, which contains this model, is not"
+            f" installed; in a clone of interlingua, run: pip install ./models/{text}"
         )
-    raise CheckpointError(f"{text}: no such model directory{hub_hint(path_or_id)}")
+    raise CheckpointError(f"{text}: model folder not found; check the path{hub_hint(path_or_id)}")
 
 
 # Cached, so that it warns once, however many parts of a command look for the model.
 @functools.cache
 def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
     log.warning(
-        "%s: the folder %s is read, and not the model of that name of the package %s; rename the"
-        " folder to use that",
+        "%s: the folder %s is used instead of the model of that name in the package %s; rename"
+        " the folder to use the package",
         name,
         folder,
         package,
@@ -105,7 +105,7 @@ def installed_model(name: str) -> Path | None:
     if not folder.is_dir():
         package = _package_of(name)
         raise CheckpointError(
-            f"{name}: the package {package} lacks its folder {folder}; install it again"
+            f"{name}: the package {package} has no folder {folder}; install it again"
         )
     return folder
 
@@ -141,7 +141,7 @@ def model_of_run(run: Path) -> Path:
         if (run / part / "config.json").exists():
             return run / part
     raise CheckpointError(
-        f"{run}: this run has no model yet; train it to its end or first evaluation"
+        f"{run}: the run has no model yet; continue the training to its first evaluation or its end"
     )
 
 
@@ -160,7 +160,7 @@ def hub_hint(path_or_id: PathLike) -> str:
     may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
     if not may_be_hub:
         return ""
-    return f"; for the model of that name on the Hugging Face hub write {HUB_PREFIX}{text}"
+    return f"; for the model of that name on the Hugging Face hub, use {HUB_PREFIX}{text}"
 
 
 def hub_snapshot(name: str, patterns: list[str]) -> Path:
@@ -180,11 +180,12 @@ def hub_snapshot(name: str, patterns: list[str]) -> Path:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except Exception as error:  # the hub's client raises many kinds
         lines = [line.strip() for line in str(error).splitlines()]
-        lines = [line for line in lines if line] or ["no reason given"]
+        lines = [line for line in lines if line] or ["no reason"]
         # Short reasons whole; of long ones, which continue with advice, only the first line.
         reason = lines[0].rstrip(".")
         if len(str(error)) < 160:
             reason = " ".join(lines)
         raise CheckpointError(
-            f"{HUB_PREFIX}{name}: the hub gave no such model ({type(error).__name__}: {reason})"
+            f"{HUB_PREFIX}{name}: cannot be downloaded from the hub ({type(error).__name__}:"
+            f" {reason}); check the name and the network"
         ) from error

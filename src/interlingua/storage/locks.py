@@ -79,22 +79,23 @@ def exclusive(
             holder = _holder(handle)
             os.close(handle)
             raise ConfigError(
-                f"{os.fspath(what or folder)} is in use by {holder}; wait until it has ended, or"
-                f" {remedy}"
+                f"{os.fspath(what or folder)} is in use by {holder}; wait until that process"
+                f" ends, or {remedy}"
             ) from None
         except OSError as error:
             if error.errno not in _WITHOUT_LOCKS:
                 os.close(handle)
                 raise
             log.warning(
-                "%s: the file system has no locks; make sure that no other run uses this folder",
+                "%s: the file system supports no locks; check that no other run uses this folder",
                 folder,
             )
         # A file of the user's must be neither written over nor removed.
         if not _BEGINNING.startswith(os.pread(handle, len(_BEGINNING), 0)):
             os.close(handle)
             raise DataError(
-                "a file that is not a lock has the lock's name; remove it or choose another place",
+                "the file has the name of a lock, but is not a lock; remove it, or use another"
+                " folder",
                 path=path,
             )
         if _has_name(handle, path):
@@ -111,7 +112,7 @@ def exclusive(
         # A child by fork leaves this block too, and must not end its parent's lock.
         if os.getpid() == owner:
             _release(handle, path, kind)
-            # A run that was refused before it began leaves nothing; rmdir fails where a file is.
+            # A run that was refused before it started leaves nothing; rmdir fails where a file is.
             if is_new:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
@@ -125,7 +126,7 @@ def _open(path: Path, mode: int) -> int:
         return _make(path, mode)
     except OSError as error:
         raise DataError(
-            f"can't write: {error.strerror or error}; choose another place", path=path
+            f"cannot be written ({error.strerror or error}); use another folder", path=path
         ) from error
 
 

@@ -26,8 +26,8 @@ class RecordError(DataError):
     """A record is missing, damaged, of another version, or no record at all.
 
     Args:
-        fault: what is wrong, without what to do.
-        remedy: what to do.
+        fault: the error, without a remedy.
+        remedy: of the error.
         path: of the record.
 
     Attributes:
@@ -81,11 +81,13 @@ def read_record(path: PathLike, format: Format, *, remedy: str | None = None) ->
     try:
         text = read_json_text(path)
     except FileNotFoundError as error:
-        raise RecordError("no such file", remedy, path=path, is_missing=True) from error
+        raise RecordError("file not found", remedy, path=path, is_missing=True) from error
     except OSError as error:
-        raise RecordError(f"can't be read: {error.strerror or error}", remedy, path=path) from error
+        raise RecordError(
+            f"cannot be read ({error.strerror or error})", remedy, path=path
+        ) from error
     except UnicodeDecodeError as error:
-        raise RecordError("damaged: it is not UTF-8", remedy, path=path) from error
+        raise RecordError("is damaged or incomplete (not UTF-8)", remedy, path=path) from error
     return parse_record(text, format, path=path, remedy=remedy)
 
 
@@ -98,7 +100,7 @@ def parse_record(
         content = parse_json(text)
     except ValueError as error:
         raise RecordError(
-            f"damaged or no record of {format.name} ({error})", remedy, path=path
+            f"is damaged, or is not a record of {format.name} ({error})", remedy, path=path
         ) from error
     # Format before version, version before checksum: the first wrong one explains the most.
     if fault := fault_of(content, format):
@@ -108,18 +110,18 @@ def parse_record(
 
 
 def fault_of(content: Any, format: Format) -> str:
-    """Return what is wrong with the JSON of a record, or nothing."""
+    """Return the fault of a record's JSON, or nothing."""
     if not isinstance(content, dict):
-        return f"no record of {format.name}: it holds no object"
+        return f"expected a record of {format.name}, found no JSON object"
     tag = content.get(FORMAT_KEY)
     if tag is None:
-        return f"no record of {format.name}: it names no format"
+        return f"expected a record of {format.name}, found no format"
     if not format.is_named_by(tag):
-        return f"no record of {format.name}: its format is {str(tag)[:60]!r}"
+        return f"expected a record of {format.name}, found the format {str(tag)[:60]!r}"
     if tag != format.tag:
-        return f"made by another version of interlingua: {tag}, this one reads {format.tag}"
+        return f"was written by another version of interlingua (expected {format.tag}, found {tag})"
     if format.is_sealed and content.get(CHECKSUM) != checksum_of(content):
-        return "damaged: its content does not fit its checksum"
+        return "is damaged or incomplete (the checksum differs)"
     return ""
 
 

@@ -61,7 +61,7 @@ def expand_pattern(pattern: PathLike) -> list[str]:
         with _errors_in_one_line(name):
             found = [files.unstrip_protocol(path) for path in sorted(files.glob(inner))]
     if not found:
-        raise DataError("no file is called so; check the path and the pattern", path=pattern)
+        raise DataError("no file matches the pattern; check the path and the pattern", path=pattern)
     return found
 
 
@@ -147,7 +147,7 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
     files, inner = filesystem(name)
     made = folder / name_of(name)
     yield made
-    with _errors_in_one_line(name, f"; what was made is kept in {made}"):
+    with _errors_in_one_line(name, f"; the result is kept in {made}"):
         files.put_file(str(made), inner)
     made.unlink()
 
@@ -156,7 +156,7 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
     """Refuse to overwrite inputs, before the work.
 
     Args:
-        outputs: names, here or elsewhere; None where nothing is written.
+        outputs: names, here or elsewhere; None if nothing is written.
         inputs: files that are read.
 
     Raises:
@@ -170,10 +170,13 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
         place = _place(output)
         if place in read:
             raise ConfigError(
-                f"{os.fspath(output)} is read as well and would be lost; name another file to write"
+                f"{os.fspath(output)} is both an input and an output and would be overwritten;"
+                " name another output file"
             )
         if place in written:
-            raise ConfigError(f"{os.fspath(output)} is named for two outputs; name two files")
+            raise ConfigError(
+                f"{os.fspath(output)} is named for two outputs; name two different files"
+            )
         written.add(place)
 
 
@@ -213,7 +216,7 @@ def check_writable(path: PathLike) -> None:
             pass
     except OSError as error:
         raise DataError(
-            f"can't write: {error.strerror or error}; choose another place", path=path
+            f"cannot be written ({error.strerror or error}); use another output", path=path
         ) from error
 
 
@@ -243,7 +246,7 @@ def filesystem(path: PathLike) -> tuple[Any, str]:
                 raise MissingExtraError(package, extra) from error
         raise InterlinguaError(f"{os.fspath(path)}: {error}") from error
     except ValueError as error:
-        raise DataError(f"{error}; name a file here, s3://... or gs://...", path=path) from error
+        raise DataError(f"{error}; name a local file, s3://... or gs://...", path=path) from error
     return found
 
 
@@ -255,7 +258,7 @@ def _errors_in_one_line(path: PathLike, kept: str = "") -> Iterator[None]:
     except InterlinguaError:
         raise
     except FileNotFoundError as error:
-        raise DataError(f"no such file; check the path{kept}", path=path) from error
+        raise DataError(f"file not found; check the path{kept}", path=path) from error
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise DataError(

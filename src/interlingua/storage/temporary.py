@@ -55,7 +55,7 @@ class Temporary:
     """Temporary paths that this process is writing."""
 
     def __init__(self, target: Path, *, folder: bool = False) -> None:
-        # Again, until what was made still has its name after it was locked.
+        # Again, until the new file still has its name after it was locked.
         while True:
             if folder:
                 name = tempfile.mkdtemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
@@ -75,7 +75,7 @@ class Temporary:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove what is still under the temporary name, then give up the lock."""
+        """Remove the files under the temporary name, then release the lock."""
         _remove(self.path)
         self.here.discard(self.path)
         os.close(self.handle)
@@ -88,7 +88,7 @@ def sweep(folder: Path, name: str | None = None) -> None:
 
     Args:
         folder: where to look, not below.
-        name: of what was to be written; default: anything.
+        name: of the final file; default: any.
     """
     with os.scandir(os.path.realpath(folder)) as entries:
         leftovers = [
@@ -122,7 +122,7 @@ def replace_directory(source: Path, target: Path) -> None:
     """Move a finished folder to ``target``; an older one of that name is removed.
 
     Linux exchanges both names in one step, so that at any moment there is a whole folder of that
-    name. Where the file system can't, the older one steps aside first; if the process is killed in
+    name. If the file system can't, the older one steps aside first; if the process is killed in
     between, ``sweep`` gives it its name back.
     """
     if not target.exists():
@@ -240,7 +240,7 @@ def _remove(path: Path) -> None:
 
 def _give_back(path: Path, target: Path) -> None:
     path.rename(target)
-    log.warning("%s was put back: a run was killed while it replaced the folder", target)
+    log.warning("%s was restored: a run was stopped while it replaced the folder", target)
 
 
 def _last_change(path: Path) -> float:

@@ -1,6 +1,6 @@
 """A folder in which an interrupted run resumes: its lock, its record, and its finished steps.
 
-The record holds the settings and the digests of the inputs that the run began with, and of each
+The record holds the settings and the digests of the inputs that the run started with, and of each
 finished step either a small value or the size and SHA-256 of its files. A step's folder is written
 under a temporary name. Its digests are recorded first, then it is renamed. A process that is
 killed in between leaves digests of files that are not there, so the step is done again. A finished
@@ -110,7 +110,7 @@ class Workspace:
         if "files" in entry and name not in self._verified:
             fault = find_damage(self.path / name, entry["files"])
             if fault:
-                log.warning("%s: %s; this step is done again", self.path / name, fault)
+                log.warning("%s: %s; the step is run again", self.path / name, fault)
                 return False
             self._verified.add(name)
         return True
@@ -130,7 +130,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Admit one shard at a time to the block, and read what the others have finished."""
+        """Admit one shard at a time to the block, and read the finished parts of the others."""
         # A run that is not a shard has the folder to itself.
         if not self._is_shared:
             yield
@@ -184,7 +184,7 @@ class Workspace:
         return self.path / name
 
     def finish(self, name: str) -> None:
-        """Record the files of a step that ``begin`` began."""
+        """Record the files of a step that ``start`` started."""
         self._finish(name, {"files": file_digests(self.path / name)})
 
     def _finish(self, name: str, entry: dict[str, Any]) -> None:
@@ -207,7 +207,7 @@ class Workspace:
         # The target of a link would be written to.
         if place.is_symlink() or (os.path.lexists(place) and name not in self._steps):
             raise ConfigError(
-                f"{place} was not made by this run; move it elsewhere, or {self.remedy}"
+                f"{place} does not belong to this run; move it elsewhere, or {self.remedy}"
             )
 
     def _write(self) -> None:
@@ -251,7 +251,7 @@ def open_workspace(
     """
     place = Path(path)
     if place.exists() and not place.is_dir():
-        raise ConfigError(f"{place} is a file; {remedy}")
+        raise ConfigError(f"{place} is a file, expected a folder; {remedy}")
     with contextlib.ExitStack() as stack:
         is_shared = shard is not None
         stack.enter_context(
@@ -272,7 +272,9 @@ def open_workspace(
         _refuse_links(place, parts, remedy)
         content = _read(place, format, remedy, parts)
         if content is None and resume == "only":
-            raise ConfigError(f"{place} holds no run to resume; leave the resume option out")
+            raise ConfigError(
+                f"{place}: the folder contains no run to resume; remove the resume option"
+            )
         if content is not None and resume == "never":
             _remove(place, content, parts)
             content = None
@@ -306,19 +308,21 @@ def _read(
             others = [path.name for path in found if path.parent == place and _is_filled(path)]
         if others:
             raise ConfigError(
-                f"{place} holds other files ({', '.join(sorted(others)[:5])}), which this version"
-                f" of interlingua did not make there; {remedy}"
+                f"{place}: the folder contains other files ({', '.join(sorted(others)[:5])}),"
+                f" which this version of interlingua did not write; {remedy}"
             ) from None
         return None
     # The checksum does not authenticate the writer of the record.
     if content.keys() != _KEYS or not all(isinstance(content[key], dict) for key in _KEYS):
         raise RecordError(
-            "damaged: keys are missing", f"start over: {remedy}", path=place / WORKSPACE_RECORD
+            "is damaged or incomplete (keys are missing)",
+            f"start over: {remedy}",
+            path=place / WORKSPACE_RECORD,
         )
     for name, entry in content["steps"].items():
         if not re.fullmatch(r"[\w-]+", name) or not _is_entry(entry):
             raise RecordError(
-                f"damaged: step {name[:60]!r}",
+                f"is damaged or incomplete (step {name[:60]!r})",
                 f"start over: {remedy}",
                 path=place / WORKSPACE_RECORD,
             )
@@ -349,10 +353,10 @@ def _compare(
                 continue
             difference = f"{key} ({before}, {after}) (then, now)"
             if kind == "inputs":
-                difference = f"{key} has changed since it began"
+                difference = f"{key} has changed since the run began"
             raise ConfigError(
-                f"{place} holds a run of other {what}: {difference}; resume with the same ones, or"
-                f" {remedy}"
+                f"{place}: the folder contains a run with other {what}: {difference}; repeat the"
+                f" earlier ones to resume, or {remedy}"
             )
 
 
@@ -384,8 +388,7 @@ def _refuse_links(place: Path, parts: Mapping[str, str], remedy: str) -> None:
         for path in [part, *inner]:
             if path.is_symlink():
                 raise ConfigError(
-                    f"{path} is a link, and what it points at would be written to; remove it or"
-                    f" {remedy}"
+                    f"{path} is a link: its target would be overwritten; remove it, or {remedy}"
                 )
 
 
@@ -403,7 +406,7 @@ def _parts_in(place: Path, parts: Mapping[str, str]) -> list[Path]:
 
 
 def _files_in(place: Path, part: Path, parts: Mapping[str, str]) -> list[Path]:
-    """Return what has the name of a file of a part."""
+    """Return the files with the name of a part's file."""
     pattern = _files_of(part.relative_to(place).as_posix(), parts) or ""
     found = [path for path in part.iterdir() if re.fullmatch(pattern, path.name)]
     return [path for path in found if path.is_symlink() or not path.is_dir()]

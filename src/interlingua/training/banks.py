@@ -327,7 +327,7 @@ def _sentences(batch: TokenBatch) -> Iterator[tuple[int, str, ndarray]]:
 
 
 class BankBuilder:
-    """Makes a bank in parts, or finds it made.
+    """Builder of a bank in parts, which reuses an existing one.
 
     Args:
         sentences: the required contents.
@@ -345,8 +345,8 @@ class BankBuilder:
         self.widths = tuple(teacher.width for teacher in teachers)
         if sum(self.widths) < width:
             raise ConfigError(
-                f"teachers: vectors of width {sum(self.widths)} can't be made {width} wide, as the"
-                " encoder's are; add a teacher or choose a smaller encoder"
+                f"teachers: vectors of width {sum(self.widths)} cannot be reduced to the"
+                f" encoder's width {width}; add a teacher, or use a smaller encoder"
             )
         # All that decides about the vectors: a bank with this digest can be used as it is.
         identity = repr(([teacher.digest() for teacher in teachers], width, self.negatives))
@@ -470,8 +470,8 @@ class BankBuilder:
                 with atomic_write(file) as opened:
                     opened.writelines(f"{text}\n" for text in texts)
                 raise DataError(
-                    f"has no vectors for {len(missing):,} of {len(self.sentences):,} sentences of"
-                    f" this run; they stand in {file}: embed them and add vectors and lines",
+                    f"{len(missing):,} of {len(self.sentences):,} sentences of this run have no"
+                    f" vectors; add vectors and lines for the sentences listed in {file}",
                     path=teacher.name,
                 )
 

@@ -94,7 +94,7 @@ def fix_length(
             the meter and the loss scale are not.
         batches: of the run.
         evaluation: of the run; one is timed, and nothing is recorded.
-        began_at: ``time.perf_counter`` when the budget began.
+        began_at: ``time.perf_counter`` when the budget started.
 
     Raises:
         BudgetError: the budget is too small for a single step.
@@ -113,8 +113,8 @@ def fix_length(
     if fitted.steps < 1:
         raise BudgetError(
             f"run: budget_seconds {run.budget_seconds:g} is too small for one step with an"
-            f" evaluation and a checkpoint, which take {fitted.least_seconds:.1f} s here; give at"
-            f" least {math.ceil(fitted.least_seconds * _SPARE)}",
+            f" evaluation and a checkpoint, which take {fitted.least_seconds:.1f} s on this"
+            f" machine; set at least {math.ceil(fitted.least_seconds * _SPARE)}",
             needed_seconds=fitted.least_seconds * _SPARE,
         )
     for line in fitted.warnings:
@@ -171,18 +171,18 @@ def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
             steps = steps_within(seconds, spaced, costs)
             if _overhead(steps, spaced, costs) <= MOST_OVERHEAD * seconds:
                 break
-        times = "at the end alone"
+        times = "only at the end"
         if spaced.eval_steps < 1:
             times = f"every {100 * spaced.eval_steps:.0f} % of the run"
         warnings.append(
-            f"an evaluation takes {costs.evaluation:.1f} s and a checkpoint {costs.checkpoint:.1f}"
-            f" s, {100 * share:.0f} % of the budget as often as run.eval_steps and save_steps say;"
-            f" they are made {times}"
+            f"an evaluation takes {costs.evaluation:.1f} s and a checkpoint"
+            f" {costs.checkpoint:.1f} s, together {100 * share:.0f} % of the budget at"
+            f" run.eval_steps and run.save_steps; both are made {times} instead"
         )
     if 0 < steps < FEW_STEPS:
         warnings.append(
-            f"{steps} steps of {costs.step:.2f} s fit into the budget, and fewer than {FEW_STEPS}"
-            " teach little; give more budget_seconds, or lower run.global_batch_size or"
+            f"only {steps} steps of {costs.step:.2f} s fit into the budget, fewer than the"
+            f" {FEW_STEPS} recommended; raise budget_seconds, or lower run.global_batch_size or"
             " data.valid_pairs"
         )
     return FittedSteps(steps, spaced.eval_steps, spaced.save_steps, tuple(warnings))
@@ -394,10 +394,10 @@ class Pace:
         expected = seconds / done * self.max_steps
         if expected <= _LATE * self.budget_seconds:
             return None
-        remedy = "it makes all its steps; run.stop_at_budget=true ends a run in time"
+        remedy = "the run makes all its steps; set run.stop_at_budget=true to stop in time"
         if self.stops:
-            remedy = "it will stop at the budget, with fewer steps"
+            remedy = "the run will stop at the budget, after fewer steps"
         return (
-            "the machine is slower than when the steps were counted: this run takes about"
-            f" {duration(expected)} instead of {duration(self.budget_seconds)}; {remedy}"
+            "the machine is slower than when the number of steps was computed: this run takes"
+            f" about {duration(expected)} instead of {duration(self.budget_seconds)}; {remedy}"
         )

@@ -32,7 +32,7 @@ from interlingua.training.machine.engine import Engine
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 CORPUS_PROMPT = "trained"
-"""Name of the prompt of a corpus, where the model has none of that text."""
+"""Name of the prompt of a corpus, if the model has none of that text."""
 
 
 def build_objective(
@@ -75,8 +75,8 @@ def build_objective(
             and config.run.gradcache_sentences is not None
         ):
             raise ConfigError(
-                f"run: gradcache_sentences is set, but {config.method.name} computes its passes"
-                " whole; remove it, and lower micro_batch_size if memory is short"
+                f"run: gradcache_sentences is not supported by method {config.method.name};"
+                " remove it, and lower micro_batch_size if memory is short"
             )
     return objective
 
@@ -182,12 +182,12 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         remedy = f"prepare the corpus with the vocabulary of {choice.path}"
         if config.data.corpus is not None and (config.data.corpus / TRIMMED_FOLDER).is_dir():
             remedy = (
-                "the corpus was prepared with trim = true, and the model with its vocabulary is"
-                f" {config.data.corpus / TRIMMED_FOLDER}: set encoder.path to that"
+                "the corpus was prepared with trim = true: set encoder.path to"
+                f" {config.data.corpus / TRIMMED_FOLDER}, the model with its vocabulary"
             )
         raise ConfigError(
-            f"encoder: {choice.path} has another vocabulary than the corpus {config.data.corpus};"
-            f" {remedy}"
+            f"encoder: {choice.path} and the corpus {config.data.corpus} have different"
+            f" vocabularies; {remedy}"
         )
     if choice.attention_probs_dropout_prob is not None:
         encoder.backbone.set_attention_dropout(choice.attention_probs_dropout_prob)
@@ -205,8 +205,8 @@ def _check_memory(backbone: BackboneConfig) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if backbone.weight_bytes > memory:
         raise ConfigError(
-            f"encoder: its weights take {backbone.weight_bytes >> 30:,} GiB, but this machine has"
-            f" {memory >> 30:,} GiB; choose smaller sizes"
+            f"encoder: the weights take {backbone.weight_bytes >> 30:,} GiB, but this machine"
+            f" has {memory >> 30:,} GiB of memory; use smaller sizes"
         )
 
 
@@ -237,8 +237,8 @@ class MicroBatches:
         for feed, size in sizes.items():
             if size % slices:
                 raise ConfigError(
-                    f"data: a step has {size} rows of {feed} data, which its {slices}"
-                    " micro-batches can't share evenly; make the feed's batch_size a multiple of"
+                    f"data: a step has {size} rows of {feed} data, which {slices} micro-batches"
+                    " cannot share evenly; set the batch_size of this data to a multiple of"
                     f" {slices}"
                 )
         self.plans: dict[FeedName, Plan] = {
@@ -298,9 +298,9 @@ class MicroBatches:
                 if feed == "parallel":
                     key = "run.global_batch_size"
                 warnings.append(
-                    f"{feed}: a step reads {plan.global_batch_size:,} rows and there are"
-                    f" {plan.epoch_size:,}, so a step has rows several times, also as negatives of"
-                    f" themselves; lower {key}, or give more data"
+                    f"{feed}: a step reads {plan.global_batch_size:,} rows, but there are only"
+                    f" {plan.epoch_size:,}, so rows repeat within a step and become their own"
+                    f" negatives; lower {key}, or add data"
                 )
         return warnings
 
@@ -336,11 +336,11 @@ def fewer_negatives(config: TrainConfig, batches: MicroBatches, engine: Engine) 
         return None
     whole = config.run.global_batch_size
     return (
-        f"the loss compares {whole // batches.accumulation:,} of a step's {whole:,} rows with one"
-        f" another, since each of {batches.accumulation} accumulated micro-batches has its own"
-        f" negatives; set run.devices = {engine.world_size * batches.accumulation}, or raise"
-        " run.micro_batch_size, with run.gradcache_sentences or run.gradient_checkpointing where"
-        " memory is short"
+        f"the loss compares only {whole // batches.accumulation:,} of a step's {whole:,} rows"
+        f" with one another, because each of {batches.accumulation} accumulated micro-batches"
+        f" has its own negatives; set run.devices = {engine.world_size * batches.accumulation},"
+        " or raise run.micro_batch_size (with run.gradcache_sentences or"
+        " run.gradient_checkpointing if memory is short)"
     )
 
 

@@ -45,7 +45,7 @@ class TrainState:
     seconds: float = 0.0
     """Time spent on them, evaluations included."""
     best_step: int | None = None
-    """When the best evaluation so far was made."""
+    """Step of the best evaluation so far."""
     best_metric: float | None = None
     """Its value."""
     best_loss: float | None = None
@@ -104,12 +104,12 @@ def save_checkpoint(
         if isinstance(error.__cause__, OSError):
             reason = error.__cause__.strerror or str(error.__cause__)
         kept = checkpoints_in(folder)
-        before = "there is no earlier one"
+        before = "there is no earlier checkpoint"
         if kept:
             before = f"the checkpoint of step {_step(kept[-1])} is kept"
         raise CheckpointError(
-            f"{folder}: the checkpoint of step {state.step} can't be written: {reason}; {before};"
-            " free some space and run the same command again"
+            f"{folder}: the checkpoint of step {state.step} cannot be written ({reason});"
+            f" {before}; free disk space and run the same command again"
         ) from error
     return target
 
@@ -124,14 +124,16 @@ def load_checkpoint(
     """
     problem = find_checkpoint_damage(path)
     if problem:
-        raise CheckpointError(f"{path}: {problem}; resume from another checkpoint")
+        raise CheckpointError(
+            f"{path}: is damaged or incomplete ({problem}); resume from another checkpoint"
+        )
     record = read_record(path / STATE_FILE, CHECKPOINT)
     try:
         weights = load_file(path / "model.safetensors")
         moments = load_file(path / "optimizer.safetensors")
     except SafetensorError as error:
         raise CheckpointError(
-            f"{path}: not safetensors ({error}); resume from another checkpoint"
+            f"{path}: is damaged or incomplete ({error}); resume from another checkpoint"
         ) from error
     # Compared here, for an error that names a weight and says what to do.
     shapes = {name: tensor.shape for name, tensor in _weights(objective)}
@@ -140,7 +142,8 @@ def load_checkpoint(
         wrong = {name for name in weights if weights[name].shape != shapes[name]}
     if wrong:
         raise CheckpointError(
-            f"{path}: {min(wrong)} does not fit the config; use the config it was trained with"
+            f"{path}: {min(wrong)} does not match the config; use the config of the checkpoint's"
+            " run"
         )
     own = objective.state_dict()
     # not strict, as weights that share memory were written under their first name only
@@ -156,7 +159,7 @@ def load_checkpoint(
         # a moment is as large as its weight, or one number, such as the steps
         if name not in places or tensor.shape not in ((), parameters[name].shape):
             raise CheckpointError(
-                f"{path}: {key} does not fit the config; use the config it was trained with"
+                f"{path}: {key} does not match the config; use the config of the checkpoint's run"
             )
         states.setdefault(places[name], {})[moment] = shared_out(tensor, parameters[name])
     optimizer.load_state_dict(
@@ -171,7 +174,7 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
         problem = find_checkpoint_damage(path)
         if problem is None:
             return path
-        warn(f"{path.name} is damaged ({problem}); going back to the checkpoint before it")
+        warn(f"{path.name}: is damaged or incomplete ({problem}); the checkpoint before it is used")
     return None
 
 
@@ -183,9 +186,9 @@ def find_checkpoint_damage(path: Path) -> str | None:
         return f"{STATE_FILE}: {error.fault}"
     files = record.get("files")
     if not are_digests(files) or files.keys() != set(TENSOR_FILES):
-        return "state.json lacks digests of its files"
+        return "state.json has no digests of the checkpoint's files"
     if not _is_state(record.get("state")):
-        return "state.json has another state than the one that is written"
+        return "state.json has an unexpected state"
     return find_damage(path, files) or None
 
 

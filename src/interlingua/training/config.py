@@ -108,14 +108,15 @@ class EncoderConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if (self.preset is None) == (self.path is None):
             raise ConfigError(
-                "encoder: give either preset (train from scratch) or path (a pretrained backbone)"
+                "encoder: expected either preset (train from scratch) or path (a pretrained"
+                " backbone); set one of them"
             )
         fixed = [name for name in self.sizes() if name not in OF_ANY_BACKBONE]
         if self.initialization:
             fixed.append("initialization")
         if self.path is not None and fixed:
             raise ConfigError(
-                f"encoder: {fixed[0]} can't be changed in a pretrained backbone; remove it"
+                f"encoder: {fixed[0]} cannot be changed in a pretrained backbone; remove it"
             )
 
     def sizes(self) -> dict[str, Any]:
@@ -144,7 +145,7 @@ class MethodConfig(CheckedSettings):
             Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)
         elif self.matryoshka_weights:
             raise ConfigError(
-                "matryoshka_weights is set, but nothing reads it without matryoshka; remove it"
+                "matryoshka_weights has no effect without matryoshka; remove matryoshka_weights"
             )
 
     @property
@@ -204,9 +205,7 @@ class OptimizerConfig(CheckedSettings):
             foreign = ("betas", "eps", "amsgrad")
         for key in foreign:
             if _is_changed(self, key):
-                raise ConfigError(
-                    f"optimizer: {key} is set, but {self.name} does not read it; remove it"
-                )
+                raise ConfigError(f"optimizer: {key} has no effect with {self.name}; remove it")
 
     @property
     def rate(self) -> float:
@@ -235,13 +234,14 @@ class ScheduleConfig(CheckedSettings):
         _check_steps("schedule", warmup_steps=self.warmup_steps)
         if self.name == "ramp" and _is_changed(self, "warmup_steps"):
             raise ConfigError(
-                "schedule: warmup_steps is set, but ramp warms up during the whole run; remove it"
+                "schedule: warmup_steps has no effect with ramp, which warms up during the whole"
+                " run; remove it"
             )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunConfig(CheckedSettings):
-    """[run]: output folder, length, device, and what to keep."""
+    """[run]: output folder, length, device, and the files to keep."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {
         "batch_size": "global_batch_size",
@@ -255,7 +255,7 @@ class RunConfig(CheckedSettings):
     output: Path
     """Folder of the run."""
     seed: int = 0
-    """Decides initial weights, batches and dropout."""
+    """Seed of initial weights, batches and dropout."""
     max_steps: Annotated[int, Between(1, MANY)] | None = None
     """Optimizer steps of the whole run. Give this, or one of the next two, which are turned into it
     at the start."""
@@ -289,9 +289,9 @@ class RunConfig(CheckedSettings):
     bf16 such as V100; auto = bf16 where the GPU computes in it, else fp16 on such a GPU; on a CPU
     the faster of bf16 and fp32 in a short trial. Of several processes the first one chooses."""
     executor: Literal["auto", "kernel", "torch", "kernel-onednn", "torch-onednn"] = "auto"
-    """Executor between matrix products on a CPU: kernel = compiled passes, where they run and take
+    """Executor between matrix products on a CPU: kernel = compiled passes, if they run and take
     the layer, else torch; torch = its own operations. With -onednn the products of float32 matrices
-    are those of oneDNN, where they are as exact as torch's own. auto = the fastest in a short
+    are those of oneDNN, if they are as exact as torch's own. auto = the fastest in a short
     trial. Of several processes the first one chooses."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
@@ -330,14 +330,17 @@ class RunConfig(CheckedSettings):
         given = [value for name in LENGTHS if (value := getattr(self, name)) is not None]
         if self.stop_at_budget and self.budget_seconds is None:
             raise ConfigError(
-                "run: stop_at_budget is set, but there is no budget_seconds to stop at; give it"
+                "run: stop_at_budget requires budget_seconds; set budget_seconds, or remove"
+                " stop_at_budget"
             )
-        # A run that has begun knows its steps, and needs the budget to stop at: both are given.
+        # A run that has started knows its steps, and needs the budget to stop at: both are set.
         has_begun = (
             self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
         )
         if len(given) != (2 if has_begun else 1):
-            raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}")
+            raise ConfigError(
+                f"run: expected exactly one of {', '.join(LENGTHS)}; set one, and remove the others"
+            )
         _check_steps(
             "run",
             logging_steps=self.logging_steps,
@@ -353,8 +356,8 @@ class RunConfig(CheckedSettings):
         """
         if self.micro_batch_size is None and self.global_batch_size % world_size:
             raise ConfigError(
-                f"run: global_batch_size {self.global_batch_size} can't be shared evenly by"
-                f" {world_size} processes; choose a multiple of {world_size}"
+                f"run: global_batch_size {self.global_batch_size} cannot be divided evenly among"
+                f" {world_size} processes; use a multiple of {world_size}"
             )
         # 0 where there are more processes than rows
         micro = self.micro_batch_size or self.global_batch_size // world_size
@@ -366,7 +369,7 @@ class RunConfig(CheckedSettings):
             ]
             remedy = ""
             if fitting:
-                remedy = f"; {', '.join(map(str, fitting))} processes would do"
+                remedy = f"; {', '.join(map(str, fitting))} processes would fit"
             raise ConfigError(
                 f"run: global_batch_size {self.global_batch_size} is not a multiple of"
                 f" micro_batch_size {micro} x {world_size} processes; change one of them{remedy}"
@@ -384,7 +387,8 @@ def _check_steps(section: str, **values: float) -> None:
     for name, value in values.items():
         if value >= 1 and value != int(value):
             raise ConfigError(
-                f"{section}: {name} is {value:g}; give a whole number of steps, or a share below 1"
+                f"{section}: {name}: expected a whole number of steps, or a share below 1, found"
+                f" {value:g}"
             )
 
 
@@ -506,7 +510,9 @@ def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> Tra
     sections = dict(table)
     method = sections.get("method")
     if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
-        raise ConfigError(f"{where}: [method] needs a name; known: {', '.join(sorted(METHODS))}")
+        raise ConfigError(
+            f"{where}: [method] has no name; use one of: {', '.join(sorted(METHODS))}"
+        )
     # In the file all keys of [method] are in one table; here the method's own are separated from
     # those of all methods, and read by the schema of the method.
     for_all = {key: method[key] for key in ("name", *FOR_ALL_METHODS) if key in method}

@@ -8,7 +8,7 @@ from interlingua.corpus.samples.sampling import exposure_table
 from interlingua.report.tables import Table
 
 _MOST_ROWS = 12
-"""Lines; where there are more language pairs, the middle ones are summed up in one."""
+"""Lines; if there are more language pairs, the middle ones are summed up in one."""
 
 
 def exposure_lines(

@@ -82,7 +82,7 @@ class Meter:
             read = dict(zip(names, self._engine.mean(values).tolist(), strict=True))
             wrong = [name for name, value in read.items() if not math.isfinite(value)]
             if wrong:
-                # the loss is their sum: name the term, not the sum, where there is one
+                # the loss is their sum: name the term, not the sum, if there is one
                 name = next((name for name in wrong if name != "loss"), "loss")
                 raise _not_finite(f"{name} is {read[name]} in step {step + 1}", self._checkpoints)
             # Counted by name: the gradient's norm, for one, is not measured in every step.
@@ -132,7 +132,7 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
     wrong = engine.mean((~largest.isfinite()).float()) > 0
     if wrong.any():
         name = names[int(wrong.int().argmax())]
-        raise _not_finite(f"the weight {name} is not finite after step {step}", checkpoints)
+        raise _not_finite(f"the weight {name} is NaN or infinity after step {step}", checkpoints)
 
 
 @contextlib.contextmanager
@@ -151,7 +151,7 @@ def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
     except InterlinguaError as error:
         if error.vectors_not_finite:
             raise _not_finite(
-                f"the encoder's vectors are not finite after step {step}", checkpoints
+                f"the encoder returned NaN or infinity after step {step}", checkpoints
             ) from error
         raise
 
@@ -162,13 +162,13 @@ def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
     if kept:
         good = f"the last good checkpoint is {kept[-1]}"
     return NotFiniteError(
-        f"{what}; {good};"
-        " try a lower optimizer.learning_rate, run.max_grad_norm = 1.0 or run.precision = fp32"
+        f"{what}; {good}; lower optimizer.learning_rate, or set run.max_grad_norm = 1.0 or"
+        " run.precision = fp32"
     )
 
 
 class RunLog:
-    """Writes records and shows them.
+    """Log that writes records and shows them.
 
     Only the main process has one that does anything, see ``SilentLog``.
 
@@ -289,8 +289,8 @@ class RunLog:
                 line = line[self._file.write(line) :]
         except OSError as error:
             raise DataError(
-                f"can't write: {error.strerror or error}; free some space and run the same command"
-                " again",
+                f"cannot be written ({error.strerror or error}); free disk space and run the"
+                " same command again",
                 path=self._metrics,
             ) from error
         if self._board is None:

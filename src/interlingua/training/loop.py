@@ -96,8 +96,8 @@ def run_training(
         with Engine(start.config.run) as engine:
             if start.devices not in (None, engine.world_size):
                 warn(
-                    f"this run began with {start.devices} processes (now {engine.world_size}): it"
-                    " may round otherwise"
+                    f"this run began with {start.devices} processes and continues with"
+                    f" {engine.world_size}; results may differ by rounding"
                 )
             return _train(
                 engine, given, start, data, digests=digests, evaluate=evaluate, progress=progress
@@ -240,7 +240,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                 break
             if ends:
                 log.say(
-                    f"step {done} | the budget of {pace.budget_seconds:,.0f} s is spent: stopping"
+                    f"step {done} | the budget of {pace.budget_seconds:,.0f} s is used up: stopping"
                 )
                 break
             clock.leave_out()  # evaluations and checkpoints are not part of the speed
@@ -262,7 +262,7 @@ def _announce(
     batches: MicroBatches,
     state: TrainState,
 ) -> None:
-    """Show what the run will do."""
+    """Show the plan of the run."""
     steps = config.length
     for line in batches.repeat_warnings():
         log.warn(line)
@@ -271,5 +271,6 @@ def _announce(
         log.say(note)
     if state.best_step is not None and not folder.best.is_dir():
         log.say(
-            f"the best model so far, of step {state.best_step}, stays with the run that made it"
+            f"the best model so far, of step {state.best_step}, stays in the folder of the"
+            " earlier run"
         )

@@ -1,4 +1,4 @@
-"""Three measures of the collapse of an embedding space, and a line on what to do about it.
+"""Three measures of the collapse of an embedding space, and a line with the remedy.
 
 A loss without negatives is low if all sentences have the same embedding, so it does not show a
 collapse. Complete collapse shows in the spread of each dimension and in the cosines of different
@@ -34,24 +34,24 @@ class Spread(NamedTuple):
     """Mean cosine of two different sentences: 0 = unrelated, 1 = all the same."""
 
     def warning(self) -> str | None:
-        """Return one line on the problem and what to try, or None."""
+        """Return one line on the problem and its remedy, or None."""
         if not math.isfinite(self.std):
             return (
-                "the embeddings are not finite: try a lower learning_rate, a longer warm-up or"
-                " max_grad_norm"
+                "the embeddings contain NaN or infinity; lower learning_rate, or set a longer"
+                " warm-up or max_grad_norm"
             )
         if self.std < STD_FLOOR or self.mean_cosine > COSINE_CEILING:
             sign = f"std {self.std:.3f}, mean cosine of random pairs {self.mean_cosine:.3f}"
             return (
-                f"the embeddings are collapsing to one point ({sign}): try a lower learning_rate"
-                " or longer warm-up, a larger global_batch_size, or more weight on the contrastive"
-                " term"
+                f"the embeddings are collapsing to one point ({sign}); lower learning_rate, or"
+                " use a longer warm-up, a larger global_batch_size or more weight on the"
+                " contrastive term"
             )
         if self.effective_rank < RANK_FLOOR:
             return (
-                "the embeddings use hardly more than one direction (effective rank"
-                f" {self.effective_rank:.1f}): try a lower learning_rate, a larger"
-                " global_batch_size, or more weight on the contrastive term"
+                "the embeddings vary in little more than one direction (effective rank"
+                f" {self.effective_rank:.1f}); lower learning_rate, or use a larger"
+                " global_batch_size or more weight on the contrastive term"
             )
         return None
 

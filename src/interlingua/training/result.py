@@ -38,9 +38,9 @@ class TrainResult:
     """Directory of the last model; none if interrupted."""
     best: Path | None = None
     """Directory of the model with the best evaluation; None if there was none, or if it is in the
-    folder of the run that this one was begun from."""
+    folder of the run that this one was started from."""
     best_step: int | None = None
-    """When that evaluation was made."""
+    """Step of that evaluation."""
     best_metric: float | None = None
     """Its value."""
     metrics: dict[str, float] = field(default_factory=dict)

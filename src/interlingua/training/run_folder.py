@@ -60,7 +60,7 @@ class Start(NamedTuple):
 
     Attributes:
         config: the whole run.
-        checkpoint: the one that it resumes from; none at the beginning.
+        checkpoint: the one that it resumes from; none at the start.
         devices: processes of the run that it resumes.
     """
 
@@ -102,13 +102,13 @@ class RunFolder:
         """Decide the first step.
 
         Args:
-            config: what the user asks for, paths absolute.
+            config: the user's settings, paths absolute.
             resume: "auto" resumes from the newest undamaged checkpoint, "never" starts over, a path
                 resumes from there.
             warn: called with a message on damaged checkpoints.
 
         Returns:
-            the config (that of the run it resumes) and the checkpoint, none at the beginning.
+            the config (that of the run it resumes) and the checkpoint, none at the start.
 
         Raises:
             ConfigError: the folder holds a run with another config, or files that are not a run's.
@@ -122,7 +122,8 @@ class RunFolder:
             problem = find_checkpoint_damage(path)
             if problem:
                 raise CheckpointError(
-                    f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100"
+                    f"{path}: is damaged or incomplete ({problem}); name a folder such as"
+                    " RUN/checkpoints/step-00000100"
                 )
             # The checkpoint may be another run's; a run that is in this folder must be the same.
             if self.manifest.exists() and path.parent.parent != self.path.absolute():
@@ -135,7 +136,8 @@ class RunFolder:
         checkpoint = latest_checkpoint(self.checkpoints, warn)
         if checkpoint is None:
             raise CheckpointError(
-                f"{self.checkpoints}: no checkpoint is whole; start over with --resume never"
+                f"{self.checkpoints}: all checkpoints are damaged or incomplete; start over with"
+                " --resume never"
             )
         return self.start_at(checkpoint, config)
 
@@ -149,7 +151,7 @@ class RunFolder:
         return Start(self.continued(config, settled), checkpoint, settled.run.devices)
 
     def refuse_another(self, config: TrainConfig) -> None:
-        """Refuse a config that the run in this folder was not begun with.
+        """Refuse a config that the run in this folder was not started with.
 
         Raises:
             ConfigError: see ``continued``.
@@ -172,7 +174,8 @@ class RunFolder:
         manifest = self.read_manifest()
         if "requested" not in manifest:
             raise CheckpointError(
-                f"{self.manifest}: the requested config is missing; start over with --resume never"
+                f"{self.manifest}: is damaged or incomplete (no requested config); start over"
+                " with --resume never"
             )
         given = train_config_from(manifest["requested"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))
@@ -188,9 +191,9 @@ class RunFolder:
         if changes:
             more = " ..." if changes[3:] else ""
             raise ConfigError(
-                f"{self.path} holds a run with another config:"
-                f" {', '.join(changes[:3])}{more} (then, now); set"
-                " run.output to another folder, or start over with --resume never"
+                f"{self.path}: the folder contains a run with another config:"
+                f" {', '.join(changes[:3])}{more} (then, now); set run.output to another folder,"
+                " or start over with --resume never"
             )
         # Keys that may change are taken from the new config, unless it leaves the choice to the
         # run.
@@ -203,7 +206,10 @@ class RunFolder:
         # The nearest that is there of the folder and those above it, in which it would be made.
         nearest = next((place for place in (self.path, *self.path.parents) if place.exists()), None)
         if nearest is not None and not nearest.is_dir():
-            raise ConfigError(f"run: output {self.path}: {nearest} is a file; name another folder")
+            raise ConfigError(
+                f"run: output {self.path}: {nearest} is a file, expected a folder; name another"
+                " folder"
+            )
         own = (
             self.config,
             self.manifest,
@@ -216,12 +222,12 @@ class RunFolder:
         there = [path.name for path in own if path.exists()]
         if there and not self.is_run():
             raise ConfigError(
-                f"run: output {self.path} holds other files ({', '.join(there)}), which would be"
-                " lost; name another folder"
+                f"run: output {self.path}: the folder contains other files ({', '.join(there)}),"
+                " which would be overwritten; name another folder"
             )
 
     def is_run(self) -> bool:
-        """Return whether a run of this package has begun in this folder."""
+        """Return whether a run of this package has started in this folder."""
         # A checkpoint of ours is enough, even where the manifest was lost.
         for path in checkpoints_in(self.checkpoints):
             if holds_record(path / STATE_FILE, CHECKPOINT):
@@ -244,7 +250,7 @@ class RunFolder:
             if manifest.get(key, digest) != digest:
                 which = key.removesuffix("_digest").replace("data", "training")
                 raise DataError(
-                    f"its {which} data changed since it began; start over with --resume never",
+                    f"the {which} data changed since the run began; start over with --resume never",
                     path=self.path,
                 )
         now = versions()
@@ -256,8 +262,8 @@ class RunFolder:
         ]
         if others:
             warn(
-                f"this run began with {', '.join(others)}: it may end otherwise than one that was"
-                " not stopped"
+                f"this run began with {', '.join(others)}; its result may differ from that of an"
+                " uninterrupted run"
             )
 
     def begin(
@@ -287,13 +293,13 @@ class RunFolder:
             write_record(self.manifest, RUN, record)
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
-        # what a killed process left under temporary names
+        # files of a killed process under temporary names
         for folder in (self.path, self.checkpoints):
             if folder.is_dir():
                 sweep(folder)
 
     def _remove_earlier(self) -> None:
-        """Remove only what an earlier run wrote.
+        """Remove only files that an earlier run wrote.
 
         Raises:
             ConfigError: the folder of a model holds other files, which would end up with another
@@ -303,8 +309,8 @@ class RunFolder:
             others = other_entries(folder, MODEL_ENTRIES)
             if others:
                 raise ConfigError(
-                    f"{others[0]} is not of this run; move it elsewhere, or set run.output to"
-                    " another folder"
+                    f"{others[0]}: does not belong to this run; move it elsewhere, or set"
+                    " run.output to another folder"
                 )
         for model in (self.best, self.model):
             remove_entries(model, MODEL_ENTRIES)

@@ -31,14 +31,14 @@ class SilverConfig(CheckedSettings):
     """Files of further scored pairs, none of which becomes a silver pair: the benchmark's dev and
     test split. Splits inside of the gold files are left out in any case."""
     sentence_encoder: PathText
-    """Finds each sentence's neighbors: folder or ``hf:owner/name``, or ``{STAGE.best}``."""
+    """Model that finds sentences' neighbors: folder, ``hf:owner/name`` or ``{STAGE.best}``."""
     cross_encoder: PathText
     """Scores the pairs: folder of a model trained with method cross_encoder, or
     ``{STAGE.best}``."""
     neighbors: Annotated[int, Between(1, 10_000)] = 10
     """Nearest sentences that each sentence is paired with."""
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
-    """Languages of first and second sentences, where the file does not say."""
+    """Languages of first and second sentences, if the file does not say."""
 
 
 def silver(config: SilverConfig, folder: Path) -> SilverReport:

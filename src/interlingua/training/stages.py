@@ -73,14 +73,19 @@ class StageConfig(CheckedSettings):
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
-            raise ConfigError(f"stage {self.name!r}: a name has letters, digits, - and _ alone")
+            raise ConfigError(
+                f"stage {self.name!r}: the name may contain only letters, digits, - and _;"
+                " rename the stage"
+            )
         if (self.config is None) == (self.silver is None):
             raise ConfigError(
-                f"stage {self.name}: give either config, the run's TOML file, or silver"
+                f"stage {self.name}: expected either config (the TOML file of a run) or silver;"
+                " set one of them"
             )
         if self.silver is not None and self.set:
             raise ConfigError(
-                f"stage {self.name}: set changes the keys of a run; this stage has none"
+                f"stage {self.name}: set requires config, because it changes the keys of a run;"
+                " remove set"
             )
 
     @property
@@ -106,7 +111,7 @@ class StagesConfig(CheckedSettings):
         names = [stage.name for stage in self.stage]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ConfigError(f"two stages are called {twice}; give each a name of its own")
+            raise ConfigError(f"two stages have the name {twice}; use a different name for each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,12 +231,12 @@ def run_stages(
         the results of the training runs made now, up to one that was interrupted.
 
     Raises:
-        ConfigError: a stage was begun with another config or with other inputs, or another run is
+        ConfigError: a stage was started with another config or with other inputs, or another run is
             at work there.
     """
     if resume not in ("auto", "never"):
         raise ConfigError(
-            f"--resume {resume}: stages go on by themselves; give auto, or never to start all over"
+            f"--resume {resume}: stages always resume; use auto, or never to start over"
         )
     if not is_first_process():  # one process locks for all
         return _run_stages(output, stages, evaluator, resume, progress=False)
@@ -257,12 +262,12 @@ def _run_stages(
     for number, stage in enumerate(stages, 1):
         before = record.get(stage.name)
         inputs = {str(path): _digest(path) for path in stage.inputs} if main else {}
-        # An input that has changed makes a stage that is done, or begun, another one.
+        # An input that has changed makes a stage that is done, or started, another one.
         if main and before is not None and before["inputs"] != inputs:
             changed = next(path for path in inputs if before["inputs"].get(path) != inputs[path])
             raise ConfigError(
-                f"{output}: stage {stage.name} was begun from another {changed}; start all over"
-                " with --resume never"
+                f"{output}: the input {changed} changed since stage {stage.name} began; start"
+                " over with --resume never"
             )
         if before is not None and before["done"]:
             _refuse_changed(output / stage.name, before.get("products"))
@@ -297,8 +302,8 @@ def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping
         changes = stage.differences_from(record[stage.name]["requested"])
         if changes:
             raise ConfigError(
-                f"{output}: stage {stage.name} was begun with another config:"
-                f" {', '.join(changes[:3])} (then, now); set output to another folder, or start all"
+                f"{output}: stage {stage.name} began with another config:"
+                f" {', '.join(changes[:3])} (then, now); set output to another folder, or start"
                 " over with --resume never"
             )
 
@@ -322,7 +327,7 @@ def _refuse_changed(folder: Path, products: Any) -> None:
         then = products if isinstance(products, dict) else {}
         name = min(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
         raise CheckpointError(
-            f"{folder / name}: changed or removed since the stage was done; start all over with"
+            f"{folder / name}: changed or removed since the stage finished; start over with"
             " --resume never"
         )
 
@@ -365,7 +370,7 @@ def _resolved(
         )
     if product not in PRODUCTS[kinds[stage]]:
         offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])
-        raise ConfigError(f"{where}: {value} is nothing that the stage leaves; there is: {offered}")
+        raise ConfigError(f"{where}: unknown output of a stage {value}; use one of: {offered}")
     files = {"silver": "silver.tsv"}  # the others are folders of their own names
     path = output / stage / files.get(product, product)
     inputs.append(path)
@@ -375,7 +380,8 @@ def _resolved(
 def _digest(path: Path) -> str:
     if not path.exists():
         raise CheckpointError(
-            f"{path}: an earlier stage should have left it; start all over with --resume never"
+            f"{path}: file not found, although an earlier stage wrote it; start over with"
+            " --resume never"
         )
     if path.is_dir():
         return sha256_tree(path)
@@ -392,7 +398,7 @@ def _read_record(output: Path) -> dict[str, Any]:
         raise CheckpointError(str(error)) from error
     # The checksum does not authenticate the writer of the record.
     if not isinstance(record, dict):
-        raise CheckpointError(f"{path}: damaged: it has no stages; {STAGES.remedy}")
+        raise CheckpointError(f"{path}: is damaged or incomplete (no stages); {STAGES.remedy}")
     unknown = [
         name
         for name, stage in record.items()
@@ -400,8 +406,8 @@ def _read_record(output: Path) -> dict[str, Any]:
     ]
     if unknown:
         raise CheckpointError(
-            f"{path}: stage {unknown[0]} has no requested config; start all over with --resume"
-            " never"
+            f"{path}: is damaged or incomplete (stage {unknown[0]} has no requested config);"
+            " start over with --resume never"
         )
     return record
 

@@ -20,7 +20,7 @@ from interlingua.training.optimization.optim import set_learning_rate
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingStep:
-    """Makes the steps of a run. On a GPU nothing in it waits for the device, but in fp16 the norm.
+    """Training steps of a run. On a GPU, only the norm in fp16 waits for the device.
 
     Attributes:
         model: the objective as the engine has set it up.
@@ -126,8 +126,8 @@ def gradients(
                 output = model(batch) if part is None else model(batch, part=part)
                 if not output.loss.requires_grad:
                     raise ConfigError(
-                        f"method {type(objective).__name__}: its loss depends on no weight that is"
-                        " trained; remove detach() and torch.no_grad() from forward"
+                        f"method {type(objective).__name__}: the loss depends on no trained"
+                        " weight; remove detach() and torch.no_grad() from forward"
                     )
                 engine.backward(loss_scale.scale(output.loss / count))
             for name, value in {"loss": output.loss, **output.terms}.items():

@@ -84,7 +84,7 @@ def template(recipe: str) -> str:
     """
     if recipe not in RECIPES:
         # It names the nearest, or all of them where none is near.
-        raise ConfigError(f"--init {recipe!r} is unknown{did_you_mean(recipe, list(RECIPES))}")
+        raise ConfigError(f"--init: unknown recipe {recipe!r}{did_you_mean(recipe, list(RECIPES))}")
     heading, values = RECIPES[recipe]
     lines = [f"# {line}" for line in heading.splitlines()]
     lines += [

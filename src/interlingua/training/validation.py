@@ -115,7 +115,7 @@ def measure_validation(
 
 
 class RunEvaluation:
-    """Evaluates a run periodically, records the results, and keeps the best model.
+    """Periodic evaluation of a run, which records the results and keeps the best model.
 
     All processes must call its methods; the main one measures.
 
@@ -304,18 +304,18 @@ def saturation_warning(metrics: dict[str, float], config: RunConfig) -> str | No
     value = metrics[name]
     if not is_saturated(value, config):
         return None
-    outcome = "the start stays the best"
+    outcome = "the model at the start stays the best"
     if math.isfinite(metrics.get(VALID_LOSS, math.nan)):
-        outcome = f"{VALID_LOSS} decides among evaluations that have it too"
+        outcome = f"{VALID_LOSS} decides among evaluations with this value"
     return (
-        f"{name} is {value:g} before the first step, and can't get better: {outcome}; choose a"
-        " harder test, or another metric_for_best_model"
+        f"{name} is {value:g} before the first step and cannot improve: {outcome}; use a harder"
+        " test, or another metric_for_best_model"
     )
 
 
 def _unmeasured(name: str, known: Collection[str]) -> ConfigError:
-    there = ", ".join(known) or "nothing, as there are no validation pairs"
-    return ConfigError(f"run: metric_for_best_model {name!r} is not measured; there is: {there}")
+    there = ", ".join(known) or "none, because there are no validation pairs"
+    return ConfigError(f"run: metric_for_best_model {name!r} is not measured; use one of: {there}")
 
 
 def out_of_patience(state: TrainState, config: RunConfig) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,7 +18,8 @@ from interlingua.config.options import (
     function_of,
     option,
 )
-from interlingua.errors import ConfigError
+from interlingua.config.registry import DEFAULT_MODEL
+from interlingua.errors import ConfigError, DataError, LanguageError
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
@@ -29,6 +30,9 @@ from interlingua.verbs.parts.shared_options import (
     ModelOptions,
     SplitOptions,
     as_path,
+    is_folder_or_pattern,
+    is_output_folder,
+    is_text_folder,
     output_option,
 )
 
@@ -39,9 +43,10 @@ if TYPE_CHECKING:
 
 
 class Links(RowList["Link"]):
-    """The links of two documents, every sentence in one of them.
+    """The links of documents, every sentence in one of them.
 
-    It is empty where they were written to a file.
+    It is empty if they were written to files. ``records`` names the documents of each link if they
+    are of folders.
 
     Args:
         links: numbers of source sentences, of target sentences and the cost of each link.
@@ -66,6 +71,11 @@ class Links(RowList["Link"]):
 
     def records(self) -> list[dict[str, Any]]:
         """Return the links, with their sentences if both documents are lists."""
+        if self.report.labels and len(self.report.labels) == len(self):
+            names = self.report.labels
+            return [
+                {"file": name, **link._asdict()} for name, link in zip(names, self, strict=True)
+            ]
         if self.sentences is None:
             return super().records()
         source, target = self.sentences
@@ -84,44 +94,65 @@ class AlignOptions(ModelOptions, ColumnOptions, AlignmentOptions, SplitOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
-        "A document: a sentence per line, a table (.csv, .xlsx), or any document with --split.",
+        "A document: one sentence per line, a table (.csv, .xlsx), or any document with --split; or"
+        " a folder or 'pattern' of many documents.",
         None,
-        kind=Path,
-        reads="text",
+        kind=str,
+        reads="text or folder",
     )
     target: PathLike | Sequence[str] | None = argument(
-        "Its translation, in the same formats.", None, kind=Path, reads="text"
+        "The translation of the document, in the same formats; without it, SOURCE is a folder of"
+        " both languages.",
+        None,
+        kind=str,
+        reads="text or folder",
     )
     # In place of the two documents.
     documents: PathLike | None = option(
         None,
-        "Many documents: source TAB target [TAB links [TAB gold]] in every line.",
+        "File with a pair of documents per line: source TAB target [TAB output for links [TAB"
+        " right links]].",
         group=INPUT,
         kind=Path,
         flags=("--list",),
         reads="document list",
     )
     output: PathLike | None = output_option(
-        "File for the links, standard output by default; a folder with --list."
+        "File for the links, by default standard output; with --list a folder. For many documents a"
+        " folder, or one file for all."
     )
     texts: PathLike | None = option(
         None,
-        "Linked sentences as bitext, score = 1 - cost: .tsv, .csv, .xlsx, .jsonl, .tmx or the"
-        " prefix of two files.",
+        "File for the linked sentences as bitext, with score = 1 - cost: .tsv, .csv, .xlsx,"
+        " .jsonl, .tmx or the prefix of two Moses files.",
         group=OUTPUT,
         kind=Path,
     )
     gold: PathLike | None = option(
         None,
-        "Right links, [0, 1]:[2] in every line, or a ladder of hunalign; prints precision, recall"
-        " and F1.",
+        "File of right links, one [0, 1]:[2] per line or a ladder of hunalign; prints"
+        " precision, recall and F1.",
         group=OUTPUT,
         kind=Path,
         reads="file",
     )
     prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every block.", group=MODEL
+        None,
+        "Prompt before every block of sentences: the name of a prompt of the model, or a text.",
+        group=MODEL,
     )
+
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """Return the default model if the first argument is a text, or a folder of texts."""
+        if is_text_folder(first, given):
+            return DEFAULT_MODEL
+        return super().left_out(first, given)
+
+    @property
+    def is_several(self) -> bool:
+        """True if documents are in folders or match a pattern."""
+        return any(map(is_folder_or_pattern, (self.source, self.target)))
 
 
 def run_align(
@@ -129,10 +160,10 @@ def run_align(
     progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> Links:
-    """Link the sentences of two documents that are translations of each other.
+    """Align the sentences of a document with those of its translation.
 
     The method is Vecalign's (Thompson and Koehn 2019). The documents are files, or lists of
-    sentences in their order.
+    sentences in their order. The files of folders and patterns are paired by their names.
 
     Args:
         options: of the verb.
@@ -151,11 +182,12 @@ def run_align(
     are_lists = not all(isinstance(side, str | os.PathLike | None) for side in sides)
     if are_lists:
         _refuse_options_of_files(options)
-    elif options.documents is None and None in sides:
+    elif options.documents is None and None in sides and not is_folder_or_pattern(options.source):
         raise ConfigError(
-            "align needs two documents, or a list of many: interlingua.align(model, source,"
-            " target), interlingua.align(model, documents=FILE, output=FOLDER); on the command"
-            " line: interlingua align SOURCE TARGET, or --list FILE -o FOLDER"
+            "expected two documents, or a list of document pairs; in Python:"
+            " interlingua.align(model, source, target) or interlingua.align(model,"
+            " documents=FILE, output=FOLDER); on the command line: interlingua align SOURCE"
+            " TARGET or interlingua align --list FILE -o FOLDER"
         )
     check_inputs(options)
     from interlingua.verbs.parts.sources import open_model
@@ -164,7 +196,8 @@ def run_align(
         return _align_lists(options)
     check_align(options)
     # Of many documents a run resumes, if the model is still the same.
-    encode, identity = open_model(options, identified=options.documents is not None)
+    is_identified = options.documents is not None or options.is_several
+    encode, identity = open_model(options, identified=is_identified)
     return align_files(options, encode, identity, stdout=stdout, progress=progress)
 
 
@@ -185,14 +218,19 @@ def align_files(
         stdout: for links without an output.
         progress: receives the progress of the work.
     """
-    from interlingua.alignment.align import Aligner, align_documents
+    from interlingua.alignment.align import Aligner, align_documents, join_links
     from interlingua.alignment.sentence_alignment import AlignConfig
 
-    documents = check_align(options)
-    # A list is resumed by a journal next to its links.
+    documents, unpaired = check_align(options)
+    # Many documents are resumed by a journal next to their links.
     folder = None
-    if options.documents is not None:
-        folder = Path(options.output or Path(documents[0].output or "").parent)
+    output = as_path(options.output)
+    joined = None
+    if options.is_several and output is not None and not is_output_folder(output):
+        joined = output
+        folder = _links_folder(output)
+    elif options.documents is not None or (options.is_several and output is not None):
+        folder = output or Path(documents[0].output or "").parent
     aligner = Aligner(
         encode,
         filled(AlignConfig, options),
@@ -204,6 +242,7 @@ def align_files(
             options.column_choice(options.target_column),
         ),
     )
+    aligner.report.unpaired += unpaired
     report = align_documents(
         aligner,
         documents,
@@ -213,21 +252,40 @@ def align_files(
         stdout=stdout or io.StringIO(),
         progress=progress,
     )
+    if joined is not None:
+        # After a failure, the same command does only the other documents.
+        join_links(documents, joined, keep=bool(report.failed))
     return Links(report.links, report, len(documents))
 
 
-def check_align(options: AlignOptions) -> list[DocumentPair]:
-    """Return the documents to align, after checking inputs and outputs.
+def _links_folder(output: Path) -> Path:
+    """Return the folder of the links of each pair until all are joined in one file."""
+    return output.with_name(f"{output.name}.work")
+
+
+def check_align(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]:
+    """Check inputs and outputs, and list the documents to align.
+
+    Returns:
+        The pairs of documents, and why files of folders are left out.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
+        DataError: files of folders can't be paired by their names.
     """
     from interlingua.alignment.align import check_alignment, list_document_pairs
+    from interlingua.verbs.parts.text_sides import refuse_pairs
 
     source: Any = options.source
     target: Any = options.target
     list_file = as_path(options.documents)
-    documents = list_document_pairs(source, target, list_file, options.output, options.gold)
+    unpaired: list[str] = []
+    if options.is_several and list_file is None:
+        documents, unpaired = _pair_folders(options)
+    else:
+        documents = list_document_pairs(source, target, list_file, options.output, options.gold)
+        for path in (source, target) if list_file is None else ():
+            refuse_pairs(path, split=options.split)
     check_alignment(
         documents,
         (options.source_language, options.target_language),
@@ -235,7 +293,60 @@ def check_align(options: AlignOptions) -> list[DocumentPair]:
         texts=as_path(options.texts),
         split=options.split,
     )
-    return documents
+    return documents, unpaired
+
+
+def _pair_folders(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]:
+    """List the pairs of documents of folders or patterns, by their names.
+
+    Returns:
+        The pairs, and why the other files are left out.
+
+    Raises:
+        ConfigError: an option is for two documents.
+    """
+    from interlingua.alignment.align import DocumentPair, document_languages, refuse_bitext_name
+    from interlingua.corpus.documents.finding import LeftOut
+    from interlingua.verbs.parts.text_sides import (
+        left_out_reasons,
+        list_sides_of_text,
+        pair_files_by_name,
+    )
+
+    source: Any = options.source
+    target: Any = options.target
+    given = (options.source_language, options.target_language)
+    if options.gold is not None:
+        raise ConfigError(
+            "--gold is for two documents, found folders; name the gold links in the fourth column"
+            " of --list"
+        )
+    folder = as_path(options.output)
+    if folder is not None and not is_output_folder(folder):
+        refuse_bitext_name(str(folder))
+        if options.split and options.texts is None:
+            raise ConfigError(
+                "--split: the links number sentences that are made; pass a folder as --output, or"
+                " --texts"
+            )
+        folder = _links_folder(folder)
+    one, others, left_out = list_sides_of_text(source, target, given, split=options.split)
+    documents = []
+    for pair in pair_files_by_name(one, others, left_out):
+        output = None if folder is None else str(folder / f"{pair.label}.align")
+        found = DocumentPair(
+            pair.source, pair.target, output, label=pair.label, languages=pair.languages
+        )
+        try:
+            document_languages(found, given)
+        except LanguageError as error:
+            left_out.append(LeftOut(pair.label, str(error)))
+            continue
+        documents.append(found)
+    if not documents:
+        reason = left_out[-1].reason
+        raise DataError(f"no document can be aligned, the last one: {reason}", path=source)
+    return documents, left_out_reasons(left_out)
 
 
 def _refuse_options_of_files(options: AlignOptions) -> None:
@@ -248,7 +359,7 @@ def _refuse_options_of_files(options: AlignOptions) -> None:
              "sheet", "header_row")  # fmt: skip
     for name in names:
         if getattr(options, name):
-            raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
+            raise ConfigError(f"{name} requires documents in files; remove it, or pass two files")
 
 
 def _align_lists(options: AlignOptions) -> Links:

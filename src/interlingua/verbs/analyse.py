@@ -53,7 +53,7 @@ class AnalyseOptions(MeasuredModelOptions):
     """Options of ``analyse``."""
 
     other: Model = argument(
-        "A second model, to be compared with the first: before and after.",
+        "Second model to compare with the first, for example after training.",
         None,
         metavar="MODEL2",
         reads="model",
@@ -61,26 +61,29 @@ class AnalyseOptions(MeasuredModelOptions):
     data: PathLike | None = data_option()
     only: Names | None = option(
         None,
-        "Analyses, with commas: agnosticism, token_matching, attention_entropy, word_order,"
-        " uniform_pooling; all but the last by default.",
+        "Analyses to run, separated by commas: agnosticism, token_matching, attention_entropy,"
+        " word_order, uniform_pooling; by default all except the last.",
         group=FILTERING,
     )
     languages: Names | None = option(
         None,
-        "Languages in any code, or groups (muse, low_resource, mexma), with commas.",
+        "Languages in any code, or groups (muse, low_resource, mexma), separated by commas.",
         group=FILTERING,
     )
     output: PathLike | None = output_option(
-        "Gets the page, and results/MODEL/REVISION/ANALYSIS.analysis.json.", default=Path()
+        "Folder for the page and for results/MODEL/REVISION/ANALYSIS.analysis.json.", default=Path()
     )
     settings: Sequence[str] | None = option(
         None,
-        "ANALYSIS.OPTION=VALUE: agnosticism.k=5, token_matching.seed=2.",
+        "Option of an analysis, ANALYSIS.OPTION=VALUE: agnosticism.k=5, token_matching.seed=2;"
+        " repeatable.",
         group=INPUT,
         flags=("--set",),
     )
     name: str | None = option(
-        None, "Names in files and tables, with a comma for two models.", group=OUTPUT
+        None,
+        "Name of the model in files and tables; two names separated by a comma for two models.",
+        group=OUTPUT,
     )
 
 
@@ -143,7 +146,8 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
     names: Sequence[str | None] = listed(options.name or None) or [None] * len(models)
     if len(names) != len(models):
         raise ConfigError(
-            f"--name gives {len(names)} names for {len(models)} models; separate them with a comma"
+            f"--name: {len(names)} names for {len(models)} models; pass one name per model,"
+            " separated by commas"
         )
     # --set is for the backend and for the analyses; each takes the keys that start with a name of
     # its own.
@@ -174,7 +178,7 @@ def write_models_page(options: AnalyseOptions, found: list[list[Analysis]]) -> A
 
 
 def run_analyse(options: AnalyseOptions, progress: Progress = SILENT) -> Analysed:
-    """Explain why an encoder is good or bad, or how two encoders differ.
+    """Analyze the vectors of an encoder, or compare those of two encoders.
 
     ``output=None`` writes no files.
 

@@ -35,45 +35,53 @@ class AverageOptions(Options):
     """Options of ``average``."""
 
     models: Sequence[PathLike] = argument(
-        "Model directories, runs or hub ids of one shape and vocabulary; first the start.",
+        "Model folders, run folders or hf:owner/name, all of one shape and vocabulary; the"
+        " first one is the start.",
         kind=list[str],
         reads="models",
     )
-    output: PathLike = output_option("Folder of the new model.", REQUIRED, is_positional=True)
+    output: PathLike = output_option("Folder for the new model.", REQUIRED, is_positional=True)
     # Either the shares themselves, or the data on which they are chosen.
-    weights: Numbers | None = option(None, "Share of each model, with commas: 0.4,0.6.")
+    weights: Numbers | None = option(None, "Share of each model, separated by commas: 0.4,0.6.")
     grid: Numbers | None = option(
         None,
-        "Shares of the models after the first to try on --pairs and --sts; 0,0.1,...,1 by default.",
+        "Shares of the models after the first to try on --pairs and --sts, separated by commas;"
+        " 0,0.1,...,1 by default.",
     )
     pairs: Sequence[PathLike] | None = option(
         None,
-        "Held-out translations: a bitext or a folder of them; may be given several times.",
+        "Held-out translations: a bitext or a folder of them; repeatable.",
         group=INPUT,
         reads="texts or folders",
     )
     sts: Sequence[PathLike] | None = option(
         None,
-        "Sentence pairs with similarity scores; may be given several times.",
+        "Sentence pairs with similarity scores; repeatable.",
         group=INPUT,
         reads="paths",
     )
     languages: Names | None = option(
-        None, "Languages of folders in --pairs, with commas; all by default.", group=INPUT
+        None,
+        "Languages of the folders of --pairs, separated by commas; all by default.",
+        group=INPUT,
     )
     max_pairs: Annotated[int, AtLeast(0)] = option(
         500,
-        "Pairs of each set at most, evenly spread over it; 0 = all.",
+        "Maximum number of pairs of each set, evenly spread; 0 = all.",
         group=INPUT,
         unit="pairs",
     )
     max_loss: Annotated[float, AtLeast(0)] = option(
-        0.3, "Points of P@1 that a mixture may lose against the trained models."
+        0.3, "Points of P@1 that an average may lose against the trained models."
     )
     prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every input.", group=MODEL
+        None,
+        "Prompt before every input: the name of a prompt of the model, or a text.",
+        group=MODEL,
     )
-    overwrite: bool = option(False, "Replace the folder if a model of ours is in it.", group=OUTPUT)
+    overwrite: bool = option(
+        False, "Replace the folder if it holds a model of interlingua.", group=OUTPUT
+    )
 
     def __post_init__(self) -> None:
         # An option that nothing would read is a mistake, not one to pass over.
@@ -87,7 +95,7 @@ class AverageOptions(Options):
 def run_average(
     options: AverageOptions, on_point: Callable[[GridPoint], None] = lambda _: None
 ) -> AverageResult:
-    """Write a model with weights that are the weighted mean of those of other models.
+    """Average the weights of models, with given shares or those best on development data.
 
     With development data and no weights a grid is measured and a rule chooses, see
     ``adapt.average``; without either it is the plain mean.
@@ -134,7 +142,7 @@ def _numbers(option: str, numbers: Numbers | None) -> list[float] | None:
         return [float(part) for part in listed(numbers) or []]
     except ValueError:
         raise ConfigError(
-            f"--{option} {numbers!r}: expected numbers with commas, such as 0.4,0.6"
+            f"--{option}: expected numbers separated by commas, such as 0.4,0.6, found {numbers!r}"
         ) from None
 
 

@@ -31,43 +31,44 @@ class CalibrateOptions(TwoTextsOptions):
     """Options of ``calibrate``."""
 
     output: PathLike = output_option(
-        "The calibration, .json; other language pairs in it stay.", REQUIRED
+        "File for the calibration, .json; calibrations of other language pairs in it are kept.",
+        REQUIRED,
     )
     parallel: PathLike | None = option(
         None,
-        "Held-out translations of the same kind of text, any format of bitext; mixed in.",
+        "Held-out translations of the same kind of text, in any format of bitext. They are"
+        " mixed into the texts, and their ranks calibrate the scores.",
         group=INPUT,
         reads="bitext",
     )
     labels: PathLike | None = option(
         None,
-        "Mined pairs that someone has judged: a review sheet of score, or 1 or 0 TAB source TAB"
-        " target.",
+        "Judged mined pairs: a review sheet of score, or a table of 1 or 0 TAB source TAB target.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     gold: PathLike | None = option(
         None,
-        "All pairs that are right, id TAB id or text TAB text; given with another source, it only"
-        " measures.",
+        "File of all right pairs, id TAB id or text TAB text. If --parallel or --labels is"
+        " given too, it only measures the calibration.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     drop: Names | Mapping[str, float | None] = option(
         defaults.DROPPED_OF_PAIR,
-        "Checks that leave out pairs before anything is learned, as in mine; or none.",
+        "Checks that remove pairs before the calibration is learned, as in mine; or none.",
         group=FILTERING,
     )
     probes: Annotated[int, AtLeast(80)] = option(
-        defaults.PROBES, "Held-out pairs taken at most.", group=INPUT
+        defaults.PROBES, "Maximum number of held-out pairs to use.", group=INPUT
     )
-    seed: int = option(0, "Of the draw of held-out pairs.")
+    seed: int = option(0, "Seed of the choice of held-out pairs.")
 
 
 def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> LearnedCalibration:
-    """Learn what a mining score is worth: the probability that a pair is a translation.
+    """Learn to convert mining scores to probabilities of being a translation.
 
     Args:
         options: of the verb.

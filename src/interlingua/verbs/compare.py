@@ -27,41 +27,51 @@ class CompareOptions(Options):
     """Options of ``compare``."""
 
     result: PathLike | Sequence[PathLike] = argument(
-        "Result files, folders of them, or tables of results (.jsonl).", kind=list[Path]
+        "Result files, folders of result files, or tables of results (.jsonl).", kind=list[Path]
     )
     output: PathLike | None = output_option(
-        "Write here: .html for a page of everything, .md, .tex, .csv, or .jsonl for a table of"
-        " results that compare reads again."
+        "Output file: .html for a page of everything, .md, .tex, .csv, or .jsonl for a table of"
+        " results that compare can read again."
     )
     format: str | None = option(
-        None, "markdown, latex, csv, html or jsonl; by --output's suffix.", group=OUTPUT
+        None,
+        "Format of the output: markdown, latex, csv, html or jsonl; by default that of the name"
+        " of --output.",
+        group=OUTPUT,
     )
     # Columns of a table; a page shows all of them.
     by: str = option(
-        "groups", "Rows: groups or languages, or tasks for one table of all.", group=OUTPUT
+        "groups",
+        "Rows of a table: groups, languages, or tasks (one table for all tasks).",
+        group=OUTPUT,
     )
-    metric: str | None = option(None, "Instead of each task's main metric.", group=FILTERING)
+    metric: str | None = option(
+        None, "Metric to show; by default the main metric of each task.", group=FILTERING
+    )
     only: str | None = option(
-        None, "Only rows that contain this pattern, e.g. 'muse|sts17_'.", group=FILTERING
+        None, "Show only rows that match this regular expression: 'muse|sts17_'.", group=FILTERING
     )
-    join: bool = option(False, "One table of all tasks.", group=OUTPUT)
+    join: bool = option(False, "Join the tables of all tasks into one.", group=OUTPUT)
     # How results are compared.
     group: str | None = option(
         None,
-        "Join seeds into mean ± standard deviation: a pattern to cut out of the models' names,"
-        " '-s[0-9]+', or config: trained by one config but for the seed.",
+        "Join runs with different seeds into mean ± standard deviation: a regular expression to"
+        " cut out of the models' names, '-s[0-9]+', or config to join runs with configs that differ"
+        " only in the seed.",
     )
     baseline: str | None = option(
         None,
-        "Mark what differs significantly from this column, by paired bootstrap; on a page the"
-        " first.",
+        "Column to compare with; significant differences by paired bootstrap are marked. By"
+        " default the first one on an HTML page, none elsewhere.",
     )
     costs: bool = option(False, "Add pairs, tokens, seconds and memory of training.", group=OUTPUT)
     rows: str = option(
-        "scores", "scores, or arms for a row per model and its scores in columns.", group=OUTPUT
+        "scores",
+        "Layout of the rows: scores, or arms for one row per model with its scores in columns.",
+        group=OUTPUT,
     )
     strict: bool = option(
-        False, "Refuse results of unequal data, versions or settings; else marked."
+        False, "Refuse results of different data, versions or settings; by default they are marked."
     )
 
     @property
@@ -76,7 +86,7 @@ class CompareOptions(Options):
 
 
 def run_compare(options: CompareOptions, progress: Progress = SILENT) -> Comparison:
-    """Make tables of results, one HTML page of everything, or one file of many results.
+    """Compare results in tables, on one HTML page, or in one file of results.
 
     There is a table of all tasks and one per task, each with a column per result.
 
@@ -143,7 +153,7 @@ def _table_of_results(paths: list[Path], options: CompareOptions) -> str:
     from interlingua.evaluation.results import read_results, result_table_text
 
     shaping = options.of_tables | options.of_both | {"rows": options.rows}
-    _refuse_shaping(shaping, "a table of results holds all of them as they are")
+    _refuse_shaping(shaping, "a table of results contains all results unchanged")
     of_results, analyses = _results_and_analyses(paths)
     results = read_results(of_results, needed=not analyses)
     return result_table_text(results) + record.analysis_table_text(analyses)
@@ -153,7 +163,7 @@ def _refuse_shaping(values: dict[str, Any], reason: str) -> None:
     """Refuse options that only other formats use."""
     for name, value in values.items():
         if value not in (None, False, "groups", "scores"):
-            raise ConfigError(f"--{name} shapes a table; {reason}, so leave it out")
+            raise ConfigError(f"--{name} has no effect, because {reason}; remove it")
 
 
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 Array = Any
 """An array of numpy, or an object with ``__array__``."""
 OF_MODELS = ("prompt", "backend", "settings", "dtype", "device", "column")
-"""Options that are read only where texts are embedded."""
+"""Options that are read only if texts are embedded."""
 OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
-"""Options that are read only where a map is estimated."""
+"""Options that are read only if a map is estimated."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     """
 
     model: PathLike | None = argument(
-        "Model directory, hf:owner/name, or what the backend reads.", None, reads="model"
+        "Model folder, hf:owner/name, or what --backend loads.", None, reads="model"
     )
     texts: PathLike | Sequence[PathLike] | None = argument(
         "Folders of de.txt or de-en.tsv files, prepared corpora, files or tables.",
@@ -65,47 +65,56 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
         reads="texts or folders",
     )
     output: PathLike = output_option(
-        "The new folder.", default=Path("debiased"), is_positional=True
+        "Folder for the new model, or for the map and the vectors.",
+        default=Path("debiased"),
+        is_positional=True,
     )
     # How the map is estimated.
-    method: str = option(debias_defaults.METHOD, "project, erase, shift or center.")
+    method: str = option(
+        debias_defaults.METHOD, "How the language is removed: project, erase, shift or center."
+    )
     rank: Annotated[int, AtLeast(0)] | None = option(
-        None, "Directions to remove; chosen by held-out retrieval."
+        None,
+        "Number of directions to remove; by default chosen by retrieval on held-out sentences.",
     )
     sentences: Annotated[int, AtLeast(8)] = option(
         debias_defaults.SENTENCES,
-        "Sentences of a language drawn from each source.",
+        "Number of sentences of a language to draw from each source.",
         group=INPUT,
     )
     held_out: float = option(
-        debias_defaults.HELD_OUT_SHARE, "Share of them that the map is measured on.", group=INPUT
+        debias_defaults.HELD_OUT_SHARE,
+        "Share of the sentences that is held out to measure the map, 0 to 1.",
+        group=INPUT,
     )
     languages: Names | None = option(
-        None, "Languages to read, in any code, with commas.", group=INPUT
+        None, "Languages to read, in any code, separated by commas; all by default.", group=INPUT
     )
     column: str | None = option(
         None,
-        "Column of .csv or .xlsx in one language; the one called by it, or text, by default.",
+        "Column of the sentences in .csv or .xlsx; by default the one named by the language, or"
+        " text.",
         group=INPUT,
     )
     # Stored vectors, in place of a model and texts.
     vectors: PathLike | Array | None = option(
         None,
-        "A .npy file of vectors to map, in place of a model and texts; in Python also an array.",
+        "File of vectors to map, .npy, in place of a model and texts; in Python also an array.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     labels: PathLike | Names | None = option(
         None,
-        "With --vectors: a text file, the language of each a line; in Python also a list.",
+        "With --vectors: text file with the language of each vector per line; in Python also a"
+        " list.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     map: PathLike | None = option(
         None,
-        "With --vectors: a map that debias wrote, to apply.",
+        "With --vectors: map to apply, written by an earlier debias.",
         group=INPUT,
         kind=Path,
         reads="map",
@@ -113,12 +122,14 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     # How the model embeds.
     prompt: str | Sequence[str] | None = option(
         None,
-        "Prompt to embed with, a name or a text; several are given one by one.",
+        "Prompt to embed with: the name of a prompt of the model, or a text; repeatable.",
         group=MODEL,
         kind=list[str],
     )
-    overwrite: bool = option(False, "Replace an earlier result.", group=OUTPUT)
-    seed: int = option(0, "Of what is drawn and held out.")
+    overwrite: bool = option(
+        False, "Replace the folder if it holds an earlier result.", group=OUTPUT
+    )
+    seed: int = option(0, "Seed of the choice of sentences, and of those held out.")
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -128,16 +139,19 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
                 object.__setattr__(self, field.name, None)
         if self.vectors is None:
             if self.labels is not None or self.map is not None:
-                raise ConfigError("--labels and --map go with --vectors; add it, or remove them")
+                raise ConfigError(
+                    "--labels and --map require --vectors; add --vectors, or remove them"
+                )
             if self.model is None or not self.texts:
                 raise ConfigError(
-                    "debias needs a model and texts, or vectors: interlingua.debias(model, texts,"
-                    " output); on the command line: interlingua debias MODEL TEXTS... -o DIR"
+                    "expected a model and texts, or vectors; in Python: interlingua.debias(model,"
+                    " texts, output); on the command line: interlingua debias MODEL TEXTS... -o"
+                    " DIR"
                 )
             return
         if self.model is not None:
             raise ConfigError(
-                f"--vectors maps stored vectors and reads no model or texts; remove {self.model}"
+                f"--vectors and a model or texts cannot be combined; remove {self.model}"
             )
         if not isinstance(self.vectors, str | os.PathLike):
             # Arrays come back, and nothing is written.
@@ -155,7 +169,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 
     @property
     def of_estimate(self) -> DebiasOptions:
-        """How the map is estimated."""
+        """The options of the map's estimate."""
         from interlingua.analysis.debiasing.debias import DebiasOptions
 
         return filled(
@@ -170,7 +184,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 def run_debias(
     options: DebiasSettings, progress: Progress = SILENT
 ) -> DebiasReport | DebiasedVectors | None:
-    """Estimate a map that takes the language out of vectors.
+    """Estimate a map that removes the language component from vectors.
 
     Writes the model with the map, or the vectors that have gone through it. Vectors in memory come
     back, and nothing is written.
@@ -216,12 +230,12 @@ def run_debias(
             language_map=options.map,
             **how,
         )
-    # Here --set is for the backend alone, so that nothing may be left over.
+    # Here --set is only for the backend, so that nothing may be left over.
     own, others = backend_settings(options.settings or (), options.backend)
     if others:
         raise ConfigError(
-            f"--set {others[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1"
-            f"{train_key_hint_of(others[0])}"
+            f"--set {others[0]}: expected BACKEND.OPTION=VALUE, for example"
+            f" function.version=1{train_key_hint_of(others[0])}"
         )
     texts = options.texts or ()
     if isinstance(texts, str | os.PathLike):

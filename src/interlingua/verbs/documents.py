@@ -33,13 +33,14 @@ from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.remote import keep_inputs
-from interlingua.verbs.parts.input_checks import MODEL_FILES, check_inputs
+from interlingua.verbs.parts.input_checks import check_inputs
 from interlingua.verbs.parts.shared_options import (
     BACKEND,
     AlignmentOptions,
     ModelOptions,
     PairOptions,
     as_path,
+    is_model_folder,
     output_option,
 )
 
@@ -81,82 +82,90 @@ class DocumentsOptions(ModelOptions, PairOptions, AlignmentOptions):
     """Options of ``documents``."""
 
     source: PathLike | Sequence[PathLike] = argument(
-        "Documents of one language: a folder, files with commas, or a pattern in quotes; without"
-        " TARGET a folder of both languages.",
+        "Documents of one language: a folder, files separated by commas, or a pattern in"
+        " quotes; without TARGET a folder of both languages.",
         kind=str,
         reads="documents of a side",
     )
     target: PathLike | Sequence[PathLike] | None = argument(
-        "Documents of the other language, named in the same way.",
+        "Documents of the other language, in the same forms.",
         None,
         kind=str,
         reads="documents of a side",
     )
     # Only Python may do without: there the pairs come back.
     output: PathLike | None = output_option(
-        "Linked sentences: .tmx, .xlsx, .csv, .tsv, .jsonl or the prefix of two files.",
+        "File for the linked sentences: .tmx, .xlsx, .csv, .tsv, .jsonl or the prefix of two"
+        " Moses files.",
         kind=str,
         is_required=True,
     )
     source_language: str | None = option(
         None,
-        "Any code; declared in the documents, in names, or identified by default.",
+        "Language of the source, in any code; by default the one that a document declares, that"
+        " its name contains or that is identified in its text.",
         group=INPUT,
     )
     target_language: str | None = option(
-        None, "Any code; found in the same ways by default.", group=INPUT
+        None, "Language of the target, in any code; found in the same way by default.", group=INPUT
     )
     # Which documents belong together.
     pairs: PathLike | None = option(
         None,
-        "Pairs of documents that are known, source TAB target in every line.",
+        "File of known pairs of documents, source TAB target per line.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     match: str = option(
         "auto",
-        "How documents are paired: by names, by their texts, or auto: by names where they agree"
-        " with the texts, and by texts otherwise.",
+        "How documents are paired: by names, by texts, or auto (by names that agree with the"
+        " texts, otherwise by texts).",
         group=SEARCH,
     )
     threshold: float | None = option(
         None,
-        "Least score of documents that are paired by their texts; from the data by default.",
+        "Minimum score of documents that are paired by their texts; by default estimated from"
+        " the documents.",
         group=SEARCH,
     )
     # Which links are written.
     calibration: PathLike | None = option(
         None,
-        "From interlingua score --learn: gives each link its probability; estimated by default.",
+        "Calibration from interlingua score --learn, for the probability of each link;"
+        " estimated by default.",
         group=FILTERING,
         kind=Path,
         reads="file",
     )
     probability: Annotated[float, Above(0, below=1)] | None = option(
-        None, "Write links that are translations with at least this one, 0 to 1.", group=FILTERING
+        None,
+        "Write only links with at least this probability of being translations, 0 to 1.",
+        group=FILTERING,
     )
     # Further outputs.
     report: PathLike | None = option(
         None,
-        "Page with each pair of documents, its coverage and its worst links.",
+        "HTML page with each pair of documents, its coverage and its worst links.",
         group=OUTPUT,
         kind=Path,
     )
     paired: PathLike | None = option(
         None,
-        "File for the pairs of documents, source TAB target TAB score; --pairs reads it.",
+        "File for the pairs of documents, source TAB target TAB score, which --pairs can read.",
         group=OUTPUT,
         kind=Path,
         flags=("--write-pairs",),
     )
     work: PathLike | None = option(
         None,
-        "Folder of all that is made on the way; OUTPUT.work by default, then removed.",
+        "Folder for intermediate files; by default OUTPUT.work, which is removed at the end.",
         kind=Path,
     )
     prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every sentence.", group=MODEL
+        None,
+        "Prompt before every sentence: the name of a prompt of the model, or a text.",
+        group=MODEL,
     )
 
     @classmethod
@@ -175,8 +184,7 @@ def _names_documents(name: str) -> bool:
     """Return whether a name is one of documents: a folder is, unless it holds a model."""
     path = Path(name)
     if path.is_dir():
-        # A run has its models in folders.
-        return not any((path / file).is_file() for file in (*MODEL_FILES, "run.json"))
+        return not is_model_folder(path)
     if path.is_file() or "," in name or any(mark in name for mark in "*?["):
         return True
     # Any other name is one of documents, so that a path with a slip is reported as a path.
@@ -184,7 +192,7 @@ def _names_documents(name: str) -> bool:
 
 
 def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> LinkedTexts:
-    """Make a translation memory from the documents of two languages.
+    """Build a translation memory from documents in two languages.
 
     Documents are paired by their names or texts, and their sentences are linked. An interrupted
     run resumes from its work folder.
@@ -241,9 +249,11 @@ def check_documents_options(options: DocumentsOptions) -> MemoryConfig:
 
     check_choice("match", options.match, MATCHES)
     if options.pairs is not None and options.match != "auto":
-        raise ConfigError(f"--pairs names all pairs; leave out --match {options.match}")
+        raise ConfigError(f"--pairs and --match {options.match} cannot be combined; remove one")
     if options.output is None and (options.report is not None or options.paired is not None):
-        raise ConfigError("a report and a file of pairs need an output; name it with --output")
+        raise ConfigError(
+            "--report and --write-pairs require --output; add --output, or remove them"
+        )
     if options.output is not None:
         guess_format(options.output)
     return MemoryConfig(

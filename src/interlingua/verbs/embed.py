@@ -30,46 +30,48 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions, SheetOptions):
     """Options of ``embed``."""
 
     files: PathLike | Sequence[PathLike] = argument(
-        "Text, one per line, or .csv, .xlsx; also .gz, .xz, .zst; 'part-*.gz', s3://name; - is"
-        " standard input.",
+        "Text files with one text per line, or .csv, .xlsx; also .gz, .xz, .zst, 'part-*.gz',"
+        " s3://name; - is standard input.",
         kind=list[str],
         reads="texts",
     )
     output: PathLike = output_option(
-        "The .npy file: one row per line. Of several files a folder, with one of each. Or one"
-        " .parquet file for all: the columns text and vector.",
+        "File for the vectors: .npy, one row per line; for several inputs a folder with one"
+        " .npy each; or one .parquet for all, with the columns text and vector.",
         REQUIRED,
         kind=str,
     )
+    # The form of the vectors.
     normalize_embeddings: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
     truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
-        "Elements to keep of each vector, counted from its start.",
+        "Number of elements to keep of each vector, from the first.",
         group=OUTPUT,
         unit="elements",
     )
     precision: str = option(
         "float32",
-        "Of the vectors: float32, int8, or bits in signed (binary) or plain bytes (ubinary).",
+        "Numbers of the vectors: float32, int8, binary (one bit per element, packed into signed"
+        " bytes) or ubinary (into unsigned bytes).",
         group=OUTPUT,
     )
     devices: Annotated[int, AtLeast(1)] = option(
         1,
-        "Processes of this machine that share the work, one per GPU or per group of cores.",
+        "Number of processes on this machine, one per GPU or per group of cores.",
     )
     language: str | None = option(
-        None, "Of the lines, in any code, where the model needs it.", group=INPUT
+        None, "Language of the lines, in any code, if the model needs it.", group=INPUT
     )
     column: str | None = option(
         None,
-        "Column of .csv or .xlsx, by name or number from 1; the one called by --language, or text,"
-        " by default.",
+        "Column of the texts in .csv or .xlsx, by name or by number from 1; by default the one"
+        " named by --language, or text.",
         group=INPUT,
     )
 
 
 def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
-    """Write one vector per line of files; memory stays bounded whatever their length.
+    """Encode the lines of files as vectors, in bounded memory.
 
     For texts in memory there is ``interlingua.load(model).encode(texts)``.
 
@@ -91,10 +93,12 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     if options.precision != "float32":
         form["precision"] = options.precision
     if options.devices > 1 and options.ray is not None:
-        raise ConfigError("--ray shares the work out by itself; drop --devices")
+        raise ConfigError("--ray and --devices cannot be combined; remove --devices")
     if form and options.backend != "interlingua":
         flag = next(iter(form)).replace("_", "-")
-        raise ConfigError(f"--{flag} is for our own models; drop it, or say --backend interlingua")
+        raise ConfigError(
+            f"--{flag} requires --backend interlingua; remove it, or change --backend"
+        )
     check_inputs(options)
     if os.fspath(options.output).endswith(".parquet"):
         require_extra("pyarrow", extra="parquet")

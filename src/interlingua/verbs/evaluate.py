@@ -105,7 +105,8 @@ def data_option(*, is_positional: bool = False) -> Any:
     """Declare the option for the folder of the data sets."""
     return option(
         None,
-        "Folder with tatoeba_laser/, sts17/ ..., a data set's own folder, or a prepared corpus.",
+        "Folder with tatoeba_laser/, sts17/ and so on, the folder of one data set, or a"
+        " prepared corpus.",
         group=INPUT,
         kind=Path,
         envvar=DATA_VARIABLE,
@@ -119,11 +120,13 @@ class MeasuredModelOptions(BatchOptions, CacheOptions):
     """A model that is measured."""
 
     model: Model = argument(
-        "Model directory, hf:owner/name, module:function, folder of vectors, or an endpoint's"
-        " model.",
+        "Model folder, hf:owner/name, module:function, folder of vectors, or name of a model of"
+        " an endpoint.",
         reads="model",
     )
-    pooling: str | None = option(None, "cls, mean or max instead of the model's own.", group=MODEL)
+    pooling: str | None = option(
+        None, "Pooling in place of the model's own: cls, mean or max.", group=MODEL
+    )
 
 
 def data_folder(data: PathLike | None) -> Path:
@@ -135,7 +138,9 @@ def data_folder(data: PathLike | None) -> Path:
     if data is None:
         data = os.environ.get(DATA_VARIABLE)
     if data is None:
-        raise DataError("no data: give --data DIR or set INTERLINGUA_DATA")
+        raise DataError(
+            "no folder of data sets is set; pass --data DIR, or set the variable INTERLINGUA_DATA"
+        )
     return Path(data).expanduser()
 
 
@@ -154,8 +159,8 @@ def check_encoder_named(
     is_named = isinstance(model, str | os.PathLike)
     if not is_named and not callable(getattr(model, "encode", None)):
         raise ConfigError(
-            "expected an encoder (interlingua.load) or a model's folder first, got"
-            f" {with_article(type(model).__name__)}; call interlingua.{call}"
+            "the first argument: expected an encoder (interlingua.load) or a model's folder,"
+            f" found {with_article(type(model).__name__)}; call interlingua.{call}"
         )
 
 
@@ -182,7 +187,8 @@ def measured_model(
     for choice, value in choices.items():
         if value not in (None, "interlingua"):
             raise ConfigError(
-                f"{choice} is chosen when a model is loaded; name the model, or drop the option"
+                f"{choice} can only be set for a model that is passed by its name; pass the name,"
+                " or remove the option"
             )
     return model, describe_encoder(model, name=name)
 
@@ -192,61 +198,75 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     """Options of ``evaluate``."""
 
     model: Model = argument(
-        "Model directory, hf:owner/name, module:function, folder of vectors, an endpoint's model,"
-        " or the folder of an index.",
+        "Model folder, hf:owner/name, module:function, folder of vectors, name of a model of an"
+        " endpoint, or folder of an index.",
         reads="model",
     )
     suite: str | Sequence[str | Task] = option(
         DEFAULT_SUITE,
-        "Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several,"
-        " standard for tatoeba, xsim and mixed_pool; package.module:Class is one of your own.",
+        "Tasks, separated by commas: tatoeba, xsim, mteb:STS17, package.module:Class. Groups:"
+        " standard (tatoeba, xsim, mixed_pool), sts, bucc, retrieval.",
         group=INPUT,
         is_positional=True,
     )
     data: PathLike | DataFrame | None = data_option(is_positional=True)
     languages: Names | None = option(
         None,
-        "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.",
+        "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), separated by"
+        " commas.",
         group=FILTERING,
     )
     output: PathLike | None = output_option(
-        "Gets results/MODEL/REVISION/TASK.json.", default=Path()
+        "Folder for results/MODEL/REVISION/TASK.json.", default=Path()
     )
     settings: Sequence[str] | None = option(
         None,
-        "TASK.OPTION=VALUE or BACKEND.OPTION=VALUE: stsb.split=dev, openai.dimensions=256.",
+        "Option of a task or a backend, TASK.OPTION=VALUE or BACKEND.OPTION=VALUE:"
+        " stsb.split=dev, openai.dimensions=256; repeatable.",
         flags=("--set",),
     )
     query_prompt: str | None = option(
-        None, "Before questions of a search; the model's own by default.", group=MODEL
+        None,
+        "Prompt before the questions of a retrieval task; the model's own by default.",
+        group=MODEL,
     )
     passage_prompt: str | None = option(
-        None, "Before passages; the model's own by default.", group=MODEL
+        None,
+        "Prompt before the passages of a retrieval task; the model's own by default.",
+        group=MODEL,
     )
     truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
-        "Elements to keep of each vector, counted from its start.",
+        "Number of elements to keep of each vector, from the first.",
         group=MODEL,
         unit="elements",
     )
     name: str | None = option(
-        None, "The model's name in results; its directory's by default.", group=OUTPUT
+        None, "Name of the model in results; that of its folder by default.", group=OUTPUT
     )
-    compare: str = option("index", "index, or text to count duplicates as right.", group=FILTERING)
+    compare: str = option(
+        "index",
+        "How a match is decided: index (the sentence in the same row), or text (any equal"
+        " sentence counts as right).",
+        group=FILTERING,
+    )
     # How much of the suite is done here, and by how many processes.
     budget: str | Budget | None = option(
-        None, "Embed no longer than 90s, 10m or 2h; the rest is left out."
+        None, "Maximum time to embed: 90s, 10m or 2h; tasks beyond it are left out."
     )
     shard: str | None = option(
         None,
-        "Embed the second of eight parts of the passages, 2/8, and score nothing. Needs --cache.",
+        "Embed only one part of the passages, without scoring: 2/8 is the second of eight"
+        " parts. Needs --cache.",
     )
     devices: Annotated[int, AtLeast(1)] | None = option(
         None,
-        "Embed the passages in so many processes, one per GPU or per group of cores, then score."
-        " Needs --cache.",
+        "Number of processes that embed the passages, one per GPU or per group of cores. Needs"
+        " --cache.",
     )
-    check: bool = option(True, "Try pooling, prompt and scale first, and warn.")
+    check: bool = option(
+        True, "Check pooling, prompt and scale of the vectors first, and warn about mistakes."
+    )
 
 
 def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
@@ -269,8 +289,8 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
     settings = read_index_settings(folder)
     if options.suite not in (DEFAULT_SUITE, INDEX_TASK):
         raise ConfigError(
-            f"{folder} is an index, which the task {INDEX_TASK} alone measures, got the suite"
-            f" {options.suite!r}; leave --suite out, or name a model"
+            f"{folder} is an index, which only the task {INDEX_TASK} can measure, found the suite"
+            f" {options.suite!r}; remove --suite, or pass a model"
         )
     prompt = options.query_prompt
     if prompt is None:
@@ -396,7 +416,7 @@ class Evaluation:
 
 
 def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evaluated:
-    """Score an encoder on local folders, and write the result of each task.
+    """Evaluate an encoder on local data, and write the result of each task.
 
     ``output=None`` writes none. In Python the data may also be a table of sentences and their
     translations in two columns that are called by their languages, for tasks such as tatoeba.
@@ -435,12 +455,12 @@ def write_frame_pairs(frame: Any, folder: Path) -> Path:
     pairs, languages = frame_pairs(frame)
     if languages is None:
         raise DataError(
-            "the columns of the table are not called by languages; rename them, for example"
+            "the columns of the table are not named after languages; rename them, for example"
             " table.rename(columns={'source': 'de', 'target': 'en'})"
         )
     rows = list(pairs)
     if not rows:
-        raise DataError("data: the table has no rows; expected one for each pair of translations")
+        raise DataError("data: the table is empty; expected one row for each pair of translations")
     folder.mkdir()
     name = "-".join(languages)
     with atomic_write(folder / f"{name}.tsv") as file:

@@ -37,111 +37,126 @@ class ExportOptions(Options):
     """Options of ``export``."""
 
     model: PathLike = argument(
-        "Model directory or hf:owner/name, or a run's folder (its best model).", reads="model"
+        "Model folder, hf:owner/name, or run folder (its best model).", reads="model"
     )
-    output: PathLike = output_option("The new directory.", REQUIRED)
+    output: PathLike = output_option("Folder for the exported model.", REQUIRED)
     # Kinds of output; without any of these, a directory for sentence-transformers.
     onnx: bool = option(
-        False, "Write an ONNX graph, pooling inside, for onnxruntime.", group=OUTPUT
+        False, "Write an ONNX graph for onnxruntime, with the pooling inside.", group=OUTPUT
     )
-    int8: bool = option(False, "Write an ONNX graph with int8 weights and products.", group=OUTPUT)
+    int8: bool = option(
+        False, "Write an ONNX graph with int8 weights and int8 matrix products.", group=OUTPUT
+    )
     openvino: bool = option(False, "Write a graph for OpenVINO.", group=OUTPUT)
     compact: bool = option(
         False,
-        "One directory for all libraries and ONNX, weights once, in eight bits.",
+        "Write one folder for all libraries and ONNX that stores the weights once, in eight bits.",
         group=OUTPUT,
     )
-    gguf: bool = option(False, "Write a GGUF file for llama.cpp; see --dtype.", group=OUTPUT)
+    gguf: bool = option(
+        False, "Write a GGUF file for llama.cpp; --dtype sets its numbers.", group=OUTPUT
+    )
     static: bool = option(
-        False, "Train a vector for each token on --corpus; prints how much faster.", group=OUTPUT
+        False,
+        "Train a static model, one vector per token, on --corpus; prints its speed.",
+        group=OUTPUT,
     )
     # How token vectors are trained.
     corpus: PathLike | None = option(
         None,
-        "With --static: the folder that interlingua prepare wrote.",
+        "With --static: folder that interlingua prepare wrote.",
         group=MODEL,
         kind=Path,
         reads="folder",
     )
     dim: int | None = option(
         None,
-        "With --static: width of the vectors; MODEL's by default.",
+        "With --static: number of elements of a vector; that of MODEL by default.",
         group=MODEL,
         unit="elements",
     )
     settings: Sequence[str] | None = option(
         None,
-        "With --static: a key of the training run.",
+        "With --static: key of the training config, section.key=value; repeatable.",
         group=MODEL,
         flags=("--set",),
         metavar="KEY=VALUE",
     )
     # Text of the directory and its card.
     dtype: str = option(
-        "float32", "To store weights in: float32, bfloat16, float16; int8.", group=OUTPUT
+        "float32", "Type of the stored weights: float32, bfloat16, float16, or int8.", group=OUTPUT
     )
     name: str | None = option(
-        None, "The model's name in the card; the directory's by default.", group=OUTPUT
+        None, "Name of the model in the card; that of the folder by default.", group=OUTPUT
     )
     license: str | None = option(
-        None, "SPDX identifier for the card, e.g. Apache-2.0.", group=OUTPUT
+        None, "License of the model for the card, an SPDX identifier: Apache-2.0.", group=OUTPUT
     )
     results: Sequence[PathLike] | None = option(
         None,
-        "Result files or folders, of which the card shows its own.",
+        "Result files or folders; the card shows the results of this model.",
         group=OUTPUT,
         reads="paths",
     )
     # How the model is made smaller before it is written.
     vocabulary_of: Sequence[str] | None = option(
         None,
-        "Keep only the vocabulary of these files or globs: .txt, or pairs.",
+        "Keep only the vocabulary of these files or patterns: .txt, or bitexts.",
         group=MODEL,
         reads="texts or folders",
     )
     layers: int | None = option(
-        None, "Keep only so many layers, from the first.", group=MODEL, unit="layers"
+        None, "Number of layers to keep, from the first.", group=MODEL, unit="layers"
     )
     components_of: Sequence[str] | None = option(
         None,
-        "Turn vectors so that the first elements hold most, by the texts of these files or globs:"
-        " .txt, or pairs.",
+        "Rotate the vectors to their principal components on the texts of these files or"
+        " patterns (.txt or bitexts), so that the first elements hold the most information.",
         group=MODEL,
         reads="texts or folders",
     )
     truncate_dim: int | None = option(
-        None, "Cut vectors to so many elements, from the first.", group=MODEL, unit="elements"
+        None,
+        "Number of elements of a vector to keep, from the first.",
+        group=MODEL,
+        unit="elements",
     )
     ranges_of: Sequence[str] | None = option(
         None,
-        "Measure the ranges of int8 vectors on these files or globs: .txt, or pairs.",
+        "Measure the ranges for int8 vectors on these files or patterns: .txt, or bitexts.",
         group=MODEL,
         reads="texts or folders",
     )
     text_forms: str | None = option(
         None,
-        "Forms of texts that the model undoes: all, none, or a list such as invisible,decomposed;"
-        " MODEL's by default.",
+        "Forms of a text that the model reverts to plain text: all, none, or a list such as"
+        " invisible,decomposed; those of MODEL by default.",
         group=MODEL,
         metavar="FORMS",
     )
     # The check of what was written.
-    verify: bool = option(True, "Compare the vectors with those of all that runs it.")
+    verify: bool = option(
+        True,
+        "Compare the vectors of each installed library that can run the export with those of"
+        " MODEL.",
+    )
     verify_texts: Sequence[PathLike] | None = option(
         None,
-        "Compare these texts' too: ru.txt of one sentence a line, or pairs.",
+        "Further texts for the comparison: ru.txt with one sentence per line, or bitexts.",
         reads="texts or folders",
     )
-    verify_only: bool = option(False, "Only compare an exported directory's vectors with MODEL's.")
+    verify_only: bool = option(
+        False, "Write nothing; compare the vectors of an exported folder with those of MODEL."
+    )
     overwrite: bool = option(
-        False, "Replace the directory if one of our models is in it.", group=OUTPUT
+        False, "Replace the folder if it holds a model of interlingua.", group=OUTPUT
     )
 
 
 def run_export(
     options: ExportOptions, on_verified: Callable[[Verification], None] = lambda _: None
 ) -> Exported:
-    """Write a model for other libraries, and check that its vectors stay.
+    """Write a model for other libraries, and verify its vectors there.
 
     It is a directory for sentence-transformers, or graphs, or token vectors.
 
@@ -254,8 +269,9 @@ def _without_weights(model: str, output: Path, kinds: Sequence[str]) -> list[str
     if "compact" in kinds:
         return []
     return [
-        f"{output} has graphs and no weights: sentence-transformers and transformers can't load it;"
-        f" for those run: interlingua export {model} -o DIR, or --compact for both in one"
+        f"{output} contains graphs without weights, which sentence-transformers and transformers"
+        " cannot load; to write weights, run: interlingua export"
+        f" {model} -o DIR; --compact writes both"
     ]
 
 
@@ -297,22 +313,19 @@ def _refuse(options: ExportOptions, kinds: list[str]) -> None:
         if not options.verify_only:
             other = kinds[0]
         raise ConfigError(
-            f"--static and --{other}: make the token vectors first, then export their directory"
+            f"--static and --{other} cannot be combined; export with --static first, then export"
+            " its directory"
         )
     if options.verify_only and kinds:
-        raise ConfigError(
-            f"--verify-only and --{kinds[0]}: what is in the directory is compared; drop"
-            f" --{kinds[0]}"
-        )
+        raise ConfigError(f"--verify-only and --{kinds[0]} cannot be combined; remove --{kinds[0]}")
     if options.static and options.corpus is None:
         raise ConfigError(
-            "--static trains on parallel text: give --corpus, the folder that interlingua prepare"
-            " wrote"
+            "--static requires --corpus; pass the folder that `interlingua prepare` wrote"
         )
     of_static = {"corpus": options.corpus, "dim": options.dim, "set": options.settings}
     for name, value in of_static.items():
         if value is not None and not options.static:
-            raise ConfigError(f"--{name} is for --static; drop it, or say --static")
+            raise ConfigError(f"--{name} requires --static; add --static, or remove it")
 
 
 export = function_of(ExportOptions, run_export, "export")

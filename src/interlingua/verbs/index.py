@@ -78,73 +78,88 @@ class Indexed(NamedTuple):
 class IndexOptions(Options):
     """Options of ``index``."""
 
-    action: str = argument("build, add, delete, info, list or compact.")
+    action: str = argument("What to do: build, add, delete, info, list or compact.")
     arguments: Sequence[PathLike] = argument(
-        "build: MODEL FILES; add: DIR FILES; delete: DIR IDS; info, list, compact: DIR.",
+        "For build: MODEL FILES; for add: FOLDER FILES; for delete: FOLDER IDS; for info, list,"
+        " compact: FOLDER.",
         kind=list[str],
     )
     language: str | None = option(
-        None, "Of passages that name none; any code; build, add.", group=INPUT
+        None, "Language of passages that declare none, in any code; for build, add.", group=INPUT
     )
     text_column: str | None = option(
         None,
-        "Column of the texts in .csv, .tsv, .xlsx, .parquet or key in .json, .jsonl; text,"
-        " contents or sentence by default; build, add.",
+        "Column of the texts in .csv, .tsv, .xlsx, .parquet or key in .json, .jsonl; by default"
+        " text, contents or sentence; for build, add.",
         group=INPUT,
     )
     title_column: str | None = option(
-        None, "Column of the titles; title by default; build, add.", group=INPUT
+        None, "Column of the titles; title by default; for build, add.", group=INPUT
     )
     id_column: str | None = option(
-        None, "Column of the ids; id, _id or docid by default; build, add.", group=INPUT
+        None, "Column of the ids; by default id, _id or docid; for build, add.", group=INPUT
     )
     language_column: str | None = option(
-        None, "Column of the languages; language or lang by default; build, add.", group=INPUT
+        None, "Column of the languages; by default language or lang; for build, add.", group=INPUT
     )
     documents: bool = option(
-        False, "A text file is one document, in place of a passage a line; build, add.", group=INPUT
+        False,
+        "Read a text file as one document, not as one passage per line; for build, add.",
+        group=INPUT,
     )
     chunk_tokens: Annotated[int, AtLeast(0)] = option(
         TOKENS,
-        "Longer passages and sections are cut at the ends of sentences; 0 = never; build.",
+        "Maximum number of tokens of a passage; longer ones are split between sentences; 0 ="
+        " never; for build.",
         group=INPUT,
         unit="tokens",
     )
     chunk_overlap: Annotated[int, AtLeast(0)] = option(
         OVERLAP,
-        "Shared by a chunk and the one before it, at most; build.",
+        "Maximum number of tokens that a chunk repeats of the one before it; for build.",
         group=INPUT,
         unit="tokens",
     )
     prompt: str | None = option(
         None,
-        "Of passages: a prompt's name, or text in front; the model's own by default; build.",
+        "Prompt before passages: the name of a prompt of the model, or a text; the model's own"
+        " by default; for build.",
         group=MODEL,
     )
-    question_prompt: str | None = option(None, "Of questions, in the same way; build.", group=MODEL)
+    question_prompt: str | None = option(
+        None, "Prompt before questions, in the same forms; for build.", group=MODEL
+    )
     map: PathLike | None = option(
         None,
-        "Language map that interlingua debias --vectors wrote, for all vectors; build.",
+        "Language map for all vectors, written by interlingua debias --vectors; for build.",
         group=MODEL,
         reads="map",
     )
     dtype: str = option(
-        "float32", "To compute in: float32, bfloat16, float16, int8; build, add.", group=MODEL
+        "float32",
+        "Type to compute in: float32, bfloat16, float16 or int8; for build, add.",
+        group=MODEL,
     )
-    device: str | None = option(None, "cpu, cuda, cuda:1; build, add.", group=MODEL)
+    device: str | None = option(
+        None,
+        "Device: cpu, cuda, cuda:1; by default a GPU if there is one; for build, add.",
+        group=MODEL,
+    )
     where: str | None = option(
         None,
-        "SQL condition, such as \"language = 'deu_Latn'\"; delete, in place of ids; list.",
+        "SQL condition: \"language = 'deu_Latn'\"; for list, and for delete in place of IDS.",
         group=SEARCH,
     )
     approximate: bool = option(
-        False, "Many times faster for a million passages and more; build.", group=SEARCH
+        False,
+        "Build an approximate index, many times faster from a million passages on; for build.",
+        group=SEARCH,
     )
-    output: PathLike | None = output_option("Folder of the index; build.", kind=str)
+    output: PathLike | None = output_option("Folder for the index; for build.", kind=str)
 
 
 def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
-    """Make an index of passages, or changes one.
+    """Build, change or describe an index of passages.
 
     Args:
         options: of the verb.
@@ -209,13 +224,12 @@ def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
         ConfigError: there is no folder to write, or no file of passages.
     """
     if options.output is None:
-        raise ConfigError("name the folder of the index: -o DIR")
+        raise ConfigError("index build requires the folder of the index; add -o DIR")
     if is_file_name(arguments[0]):  # no model, but a file to index
         arguments = [DEFAULT_MODEL, *arguments]
     if len(arguments) == 1:
         raise ConfigError(
-            f"{arguments[0]}: given alone, and no file; expected files of passages, such as"
-            " texts/*.txt, after a model or without one"
+            f"{arguments[0]}: no files of passages follow; add files, such as texts/*.txt"
         )
     return arguments
 
@@ -223,10 +237,11 @@ def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
 def _check_arguments(options: IndexOptions, arguments: list[str]) -> None:
     """Check the model, the index, the files and the packages; see ``verbs.parts.input_checks``."""
     if options.action == "delete" and len(arguments) == 1 and options.where is None:
-        raise ConfigError("name ids, or a condition with --where")
+        raise ConfigError("index delete requires ids or a condition; pass ids, or add --where")
     if options.action in READING and len(arguments) > 1:
         raise ConfigError(
-            f"index {options.action} takes one index, got {len(arguments)}: {' '.join(arguments)}"
+            f"index {options.action}: expected one index, found {len(arguments)}"
+            f" ({' '.join(arguments)}); pass one"
         )
     if options.action in ("build", "add"):
         list_index_files(arguments[1:], options.output or arguments[0])
@@ -248,11 +263,12 @@ def _check(options: IndexOptions) -> None:
     if options.action not in _READ:
         guess = did_you_mean(options.action, _READ)
         raise ConfigError(
-            f"no such action {options.action!r}{guess}; there are: {', '.join(_READ)}"
+            f"unknown action {options.action!r}{guess}; the actions are: {', '.join(_READ)}"
         )
     if isinstance(options.arguments, str) or not options.arguments:
         raise ConfigError(
-            "name what to index: build MODEL FILES, add DIR FILES, delete DIR IDS, or an index"
+            "the arguments are missing; expected: build MODEL FILES, add DIR FILES, delete DIR"
+            " IDS, or the folder of an index"
         )
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     # Options that are set but belong to another action.

@@ -33,14 +33,14 @@ class InfoOptions(Options):
     """Options of ``info``."""
 
     model: PathLike | None = argument(
-        "Model directory, run or hf:owner/name; without one: the machine.",
+        "Model folder, run folder or hf:owner/name to measure; by default none.",
         default=None,
         reads="model",
     )
 
 
 def run_info(options: InfoOptions) -> Info:
-    """Report the abilities of this machine, and how it encodes with a model.
+    """Report information about this machine, and how fast it encodes with a model.
 
     For a model that is which executor and dtype encode, why, and every measured rate.
 
@@ -81,7 +81,7 @@ def _machine() -> list[str]:
         f"processor: {processor()}",
         f"GPUs: {', '.join(gpus) or 'none'}",
         f"compiled kernels: {kernels}",
-        f"rates are kept in: {cache_file()}",
+        f"measured rates are stored in: {cache_file()}",
         f"{EXECUTOR_VARIABLE}: {os.environ.get(EXECUTOR_VARIABLE) or 'not set'}",
         f"{KERNELS_VARIABLE}: {os.environ.get(KERNELS_VARIABLE) or 'not set'}",
         _training(),
@@ -138,12 +138,14 @@ def _model(encoder: Encoder, name: str) -> Info:
     # Loss of similarity at a lower precision, by which ``auto`` refuses some.
     for dtype, (mean, lowest) in found.cosines.items():
         lines.append(
-            f"  {_dtype_name(dtype)}: cosine with float32 {mean:.6f} in the mean, {lowest:.6f} at"
-            " the lowest"
+            f"  {_dtype_name(dtype)}: cosine with float32: mean {mean:.6f}, minimum {lowest:.6f}"
         )
     chosen = _dtype_name(found.dtype)
-    limits = f"the fastest with a mean cosine of {MEAN_COSINE} and none below {LOWEST_COSINE}"
-    lines.append(f"--dtype auto is {chosen}, {limits}")
+    limits = (
+        f"the fastest with a mean cosine of at least {MEAN_COSINE} and a minimum of at least"
+        f" {LOWEST_COSINE}"
+    )
+    lines.append(f"--dtype auto selects {chosen}, {limits}")
     return Info(lines, executors, chosen)
 
 

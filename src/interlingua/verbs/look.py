@@ -69,20 +69,24 @@ class LookOptions(PairOptions, LineOptions):
     """Options of ``look``."""
 
     files: PathLike | Sequence[PathLike] = argument(
-        "Bitexts, texts, tables, questions, folders of them; a.de,a.en or the prefix of Moses"
-        " files; 'part-*.tsv', s3://...",
+        "Bitexts, texts, tables, questions, or folders of them; a.de,a.en or the prefix of"
+        " Moses files; 'part-*.tsv', s3://...",
         kind=list[str],
     )
     input_format: str | None = option(
-        None, "Of a bitext: tsv, csv, jsonl, tmx, ...; by the name by default.", group=INPUT
+        None,
+        "Format of a bitext: tsv, csv, jsonl, tmx and so on; by default that of the file's name.",
+        group=INPUT,
     )
     source_column: str | None = option(
-        None, "Column of a source in a table, by name or by number from 1.", group=INPUT
+        None, "Column of the sources in a table, by name or by number from 1.", group=INPUT
     )
-    target_column: str | None = option(None, "Column of a target in a table.", group=INPUT)
+    target_column: str | None = option(
+        None, "Column of the targets in a table, by name or by number from 1.", group=INPUT
+    )
     tests: PathLike | Sequence[PathLike] | None = option(
         None,
-        "Folder of a test set, to find its sentences in the files; may be repeated. By default"
+        "Folder of a test set; its sentences are searched in the files. Repeatable. By default"
         " the published sets below $INTERLINGUA_DATA.",
         group=INPUT,
         kind=list[Path],
@@ -90,7 +94,7 @@ class LookOptions(PairOptions, LineOptions):
 
 
 def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
-    """Report the contents of files: format, languages, counts, faults, and the next command.
+    """Report the format, languages, counts and faults of files, and the next command.
 
     No model is needed. Each file is read once, in bounded memory; languages and character sets are
     judged by a sample of the whole file. A file that can't be read is reported with its reason, and
@@ -137,7 +141,10 @@ def _columns(options: LookOptions) -> tuple[str, str] | None:
     if options.source_column is None and options.target_column is None:
         return None
     if options.source_column is None or options.target_column is None:
-        raise ConfigError("--source-column and --target-column are named both or neither")
+        raise ConfigError(
+            "--source-column and --target-column require each other; add the missing one, or"
+            " remove both"
+        )
     return options.source_column, options.target_column
 
 
@@ -173,7 +180,7 @@ def _paths(options: LookOptions) -> Iterator[str]:
                 seen.add(key)
                 yield key
     if not seen:
-        raise ConfigError("no file is named; call interlingua look FILES")
+        raise ConfigError("no input files; run: interlingua look FILES")
 
 
 def _expanded(name: str) -> list[str]:

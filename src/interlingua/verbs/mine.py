@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interlingua.config.options import (
     FILTERING,
@@ -25,13 +26,15 @@ from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
 from interlingua.mining.pair_cut import PairCut
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.storage.remote import is_remote, name_of
+from interlingua.storage.remote import is_remote, keep_inputs, name_of
 from interlingua.verbs.parts.input_checks import check_inputs, check_packages_of_checks
 from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     RayOptions,
     TwoTextsOptions,
     as_path,
+    is_folder_or_pattern,
+    is_output_folder,
     join_names,
     output_option,
 )
@@ -42,6 +45,14 @@ if TYPE_CHECKING:
     from interlingua.mining.mine import MinedPairs
     from interlingua.mining.pipeline import TextFile
     from interlingua.retrieval.topk.approximate import Approximate
+    from interlingua.verbs.parts.output_folder import OutputJob
+
+_JOURNAL = "mine.journal"
+_NOT_SETTINGS = (
+    *("source", "target", "output", "work", "plan", "shard", "gold", "report", "device", "memory"),
+    *("batch_tokens", "max_line", "ray", "ray_cores", "source_vectors", "target_vectors"),
+)
+"""Options that do not change what is written, and those of two texts."""
 
 
 @dataclass(frozen=True)
@@ -50,65 +61,81 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
 
     # Only Python may do without: there the pairs come back.
     output: PathLike | None = output_option(
-        "The pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; s3://bucket/name.tsv.",
+        "File for the pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; also s3://bucket/name.tsv. Or a"
+        " folder, for one .tsv per two files of equal names.",
         kind=str,
         is_required=True,
     )
     # Which pairs are kept, besides ``PairCut``.
     calibration: PathLike | None = option(
         None,
-        "From interlingua calibrate: gives each pair its probability.",
+        "Calibration from interlingua calibrate, for the probability of each pair.",
         group=FILTERING,
         kind=Path,
         reads="file",
     )
     checks: Names = option(
         ",".join(CHEAP),
-        f"Columns: all, none, or some of {', '.join(CHECKS)}, package.module:Class.",
+        f"Checks to measure, each a column: all, none, or some of {', '.join(CHECKS)},"
+        " package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
     drop: Names | Mapping[str, float | None] | None = option(
         None,
-        "Checks that reject pairs, with their limits or without: length=2,hub; or none. By default"
-        f" {DEFAULT_CHECKS}, and none with --check none.",
+        "Checks that reject pairs, optionally with a limit: length=2,hub; or none. By default"
+        f" {DEFAULT_CHECKS}; with --check none, none.",
         group=FILTERING,
     )
     # Further outputs.
     columns: Names | None = option(
         None,
-        "Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins,"
-        " checks ...",
+        "Columns of .tsv, .csv and .xlsx, separated by commas: score, source, target,"
+        " probability, cosine, source_origins, names of checks and others.",
         group=OUTPUT,
     )
     report: PathLike | None = option(
-        None, "Page with the best, borderline and rejected pairs.", group=OUTPUT
+        None, "HTML page with the best, borderline and rejected pairs.", group=OUTPUT
     )
     gold: PathLike | None = option(
         None,
-        "Pairs that are right, id TAB id or text TAB text: prints precision and F1.",
+        "File of right pairs, id TAB id or text TAB text; prints precision and F1.",
         group=OUTPUT,
         kind=Path,
         reads="file",
     )
     # How pairs are searched, and how the work is cut.
     laser: bool = option(
-        False, "As LASER's mine_bitexts.py does it: no checks, no --precision.", group=SEARCH
+        False,
+        "Mine exactly as LASER's mine_bitexts.py does, without checks and without --precision.",
+        group=SEARCH,
     )
     approximate: str | None = option(
         None,
-        "Search by FAISS (ivf, hnsw) or codes (binary, int8); ivf:64 = more effort; prints the"
-        " recall.",
+        "Search approximately, with FAISS (ivf, hnsw) or compressed vectors (binary, int8), and"
+        " print the recall. A number after a colon, as in ivf:64, sets the effort.",
         group=SEARCH,
     )
     shard: str | None = option(
-        None, "Do the second of eight parts, 2/8; a run without it joins them. Needs --work."
+        None,
+        "Do one part of the work: 2/8 is the second of eight parts. A run without --shard joins"
+        " the parts. Needs --work.",
     )
-    plan: bool = option(False, "Only say what time, disk and memory it will take.")
+    plan: bool = option(
+        False, "Print the estimated time, disk space and memory, and do nothing else."
+    )
+
+    @property
+    def is_each(self) -> bool:
+        """True if the files of both sides are mined one by one, to a folder."""
+        output = self.output
+        if output is None or is_remote(output) or not is_output_folder(output):
+            return False
+        return any(map(is_folder_or_pattern, (self.source, self.target)))
 
     @property
     def approximation(self) -> Approximate | None:
-        """How to search approximately; None = exactly."""
+        """The approximate search; None = exact."""
         if not self.approximate:
             return None
         from interlingua.retrieval.topk.approximate import Approximate
@@ -132,10 +159,12 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
 
 
 def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
-    """Find translations in two texts.
+    """Find translation pairs in two texts that are not aligned.
 
-    The method is margin-based mining (Artetxe and Schwenk 2019). Each side is a file, or a list of
-    sentences; equal sentences count once, blank ones not at all. Empty ``checks`` measure nothing
+    The method is margin-based mining (Artetxe and Schwenk 2019). Each side is a file, a folder or
+    pattern of files, or a list of sentences; equal sentences count once, blank ones not at all.
+    All files of a side are one text, unless the output is a folder: then files of equal names are
+    mined with each other. Empty ``checks`` measure nothing
     and, unless ``drop`` names some, reject nothing. An interrupted run with an output resumes.
     With two lists and neither an output nor a work folder, no file is written.
 
@@ -157,6 +186,8 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     from interlingua.mining.mine import MinedPairs
     from interlingua.verbs.parts.sources import two_texts
 
+    if options.is_each:
+        return _mine_each(options, progress)
     with contextlib.ExitStack() as stack:
         folder = mining_folder(options)
         check_mine(options)
@@ -168,6 +199,101 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
         if options.plan:
             return MinedPairs(lines=plan_mining(options, *both[:2], folder))
         return mine_texts(options, *both, folder, progress=progress)
+
+
+def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
+    """Mine the files of both sides that belong together by their names, with an output each.
+
+    Raises:
+        ConfigError: an option is for two texts.
+        DataError: files can't be paired by their names.
+    """
+    from interlingua.mining.mine import MinedPairs
+    from interlingua.mining.pipeline import left_out_lines
+    from interlingua.verbs.parts.output_folder import OutputFolder
+    from interlingua.verbs.parts.sources import open_model, two_texts
+
+    for name in ("gold", "report", "shard", "source_vectors", "target_vectors"):
+        if getattr(options, name) is not None:
+            option = name.replace("_", "-")
+            raise ConfigError(f"--{option} is for two texts, found several; name a file to write")
+    jobs, left_out = _jobs_of_files(options)
+    # All options are checked before the first file is opened.
+    for job in jobs:
+        check_mine(job.options)
+    # The model is loaded once, when the first two files are read.
+    opened = functools.cache(lambda: open_model(options, elsewhere=options.ray is not None))
+
+    def mine_one(one: MineOptions) -> list[str]:
+        folder = mining_folder(one)
+        both = two_texts(one, folder, elsewhere=one.ray is not None, opened=opened)
+        if one.plan:
+            return plan_mining(one, *both[:2], folder)
+        return mine_texts(one, *both, folder, progress=progress).lines
+
+    found = MinedPairs(lines=left_out_lines(left_out))
+    outputs = OutputFolder(
+        options,
+        journal=_JOURNAL,
+        ignored=_NOT_SETTINGS,
+        word="mined",
+        lines=found.lines,
+        failures=found.failures,
+    )
+    if options.plan:
+        for job in jobs:
+            with outputs.noting_failure():
+                outputs.report(job.label, mine_one(job.options))
+    else:
+        outputs.run(jobs, mine_one)
+    outputs.report_all(len(jobs))
+    return found
+
+
+def _jobs_of_files(options: MineOptions) -> tuple[list[OutputJob], list[str]]:
+    """Return a job for each two files that belong together, and why the other files are left out.
+
+    Raises:
+        ConfigError: a side is in memory, or an output is read as well.
+        DataError: files can't be paired by their names.
+    """
+    from interlingua.verbs.parts.output_folder import OutputJob
+    from interlingua.verbs.parts.sources import is_local
+    from interlingua.verbs.parts.text_sides import (
+        left_out_reasons,
+        list_sides_of_text,
+        pair_files_by_name,
+    )
+
+    source: Any = options.source
+    target: Any = options.target
+    if not all(text is None or is_local(text) for text in (source, target)):
+        raise ConfigError(
+            "one output each needs both sides in folders or patterns of this machine; name a file"
+            " to write"
+        )
+    given = (options.source_language, options.target_language)
+    one, others, left_out = list_sides_of_text(source, target, given, split=options.split)
+    folder = Path(os.fspath(options.output or ""))
+    jobs = []
+    for pair in pair_files_by_name(one, others, left_out):
+        # Each two files have a work folder of their own.
+        work = None
+        if options.work is not None:
+            work = Path(options.work) / pair.label
+        made = replace(
+            options,
+            source=pair.source,
+            target=pair.target,
+            source_language=pair.languages[0] or None,
+            target_language=pair.languages[1] or None,
+            output=folder / f"{pair.label}.tsv",
+            work=work,
+        )
+        jobs.append(OutputJob(pair.label, made, (pair.source, pair.target)))
+    inputs = [path for job in jobs for path in job.inputs]
+    keep_inputs([job.options.output for job in jobs], inputs)
+    return jobs, left_out_reasons(left_out)
 
 
 def is_in_memory(options: TwoTextsOptions) -> bool:
@@ -217,18 +343,19 @@ def check_mine(options: MineOptions) -> CheckPlan:
     if options.output is not None:
         check_output(options.output, columns, checks)
     elif columns is not None or options.report is not None:
-        raise ConfigError("columns and a report need an output, the file of the pairs")
+        raise ConfigError("--columns and --report require --output; add --output, or remove them")
     _bad_lines(options)
     if options.calibration is None and (
         options.precision is not None or "probability" in (columns or ())
     ):
         raise ConfigError(
-            "a precision or a column of probabilities needs --calibration; make one with"
-            " interlingua calibrate"
+            "--precision and the column probability require --calibration; create one with"
+            " `interlingua calibrate`"
         )
     if options.shard is not None and options.work is None:
         raise ConfigError(
-            "a shard needs --work, the folder that all shards share or that is copied together"
+            "--shard requires --work; pass a folder that all shards share, or that is copied"
+            " together afterwards"
         )
     if options.shard is not None:
         parse_shard(options.shard)

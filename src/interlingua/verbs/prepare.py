@@ -34,16 +34,19 @@ class PrepareOptions(Options):
         "TOML file; see experiments/ems/prepare_trainmix.toml.", kind=Path
     )
     settings: Sequence[str] | None = option(
-        None, "Override a key: --set vocabulary.size=60000.", flags=("--set",), metavar="KEY=VALUE"
+        None,
+        "Override a key of the file: --set vocabulary.size=60000; repeatable.",
+        flags=("--set",),
+        metavar="KEY=VALUE",
     )
-    output: PathLike | None = output_option("Folder to make, instead of the file's.")
+    output: PathLike | None = output_option("Folder for the corpus, in place of the file's output.")
     overwrite: bool = option(
-        False, "Replace the folder if a prepared corpus is in it.", group=OUTPUT
+        False, "Replace the folder if it holds a prepared corpus.", group=OUTPUT
     )
 
 
 def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
-    """Clean, deduplicate, split and tokenize parallel text into a folder to train on.
+    """Clean, deduplicate, split and tokenize parallel text into a training corpus.
 
     The config is a TOML file, or a mapping of the same keys.
 

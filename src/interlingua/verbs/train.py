@@ -48,35 +48,38 @@ class TrainOptions(Options):
     """Options of ``train``."""
 
     config: PathLike | Mapping[str, Any] | TrainConfig | None = argument(
-        "TOML file, or config.toml of a run to go on with or repeat; --init writes it.",
+        "TOML file, or config.toml of a run to resume or repeat; --init writes a file to start"
+        " from.",
         None,
         kind=Path,
     )
     init: str | None = option(
         None,
-        "Write a commented CONFIG to begin with: ems (from scratch), mexma (from a language model)"
-        " or finetune (a sentence encoder, on your pairs).",
+        "Write CONFIG with comments and stop: ems (train from scratch), mexma (train from a"
+        " language model) or finetune (train a sentence encoder on your pairs).",
         group=INPUT,
     )
     settings: Sequence[str] | None = option(
         None,
-        "Override a key: --set run.max_steps=500.",
+        "Override a key of the file: --set run.max_steps=500; repeatable.",
         group=INPUT,
         flags=("--set",),
         metavar="KEY=VALUE",
     )
-    output: PathLike | None = output_option("Folder of the run, for run.output.")
+    output: PathLike | None = output_option("Folder of the run, in place of run.output.")
     resume: PathLike = option(
         "auto",
-        "auto: go on from the newest whole checkpoint; never: start over; or a checkpoint's"
-        " folder.",
+        "auto: resume from the newest complete checkpoint; never: start from the beginning; or"
+        " the folder of a checkpoint.",
     )
     # Keys of [run] that change from machine to machine.
     devices: Annotated[int, AtLeast(1)] | None = option(
-        None, "Processes, one per GPU or per group of cores, for run.devices."
+        None, "Number of processes, one per GPU or per group of cores, in place of run.devices."
     )
     strategy: str | None = option(
-        None, "ddp: each process has all weights; fsdp: a share. For run.strategy."
+        None,
+        "ddp: each process holds all weights; fsdp: the weights are divided among the"
+        " processes. In place of run.strategy.",
     )
 
 
@@ -103,9 +106,9 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         return Trained(template=_write_template(options.init, options.config))
     if options.config is None:
         raise InterlinguaError(
-            "train needs a TOML file: interlingua.train(config), or"
-            " interlingua.train(init='finetune') writes one; on the command line: interlingua train"
-            " FILE, or --init finetune (or ems, mexma)"
+            "expected a TOML file; in Python: interlingua.train(config), or"
+            " interlingua.train(init='finetune') to create one; on the command line: interlingua"
+            " train FILE, or interlingua train --init finetune (or ems, mexma)"
         )
     overrides = _overrides(options)
     table: dict[str, Any] = {}
@@ -163,7 +166,8 @@ def _config(options: TrainOptions, table: dict[str, Any], overrides: list[str]) 
     if isinstance(config, TrainConfig):
         if options.settings:
             raise ConfigError(
-                "settings change a file or a mapping; change a TrainConfig by dataclasses.replace"
+                "settings can change a file or a mapping, not a TrainConfig; use"
+                " dataclasses.replace"
             )
         choices: dict[str, Any] = {
             "devices": options.devices,
@@ -189,7 +193,7 @@ def _write_template(recipe: str, config: Any) -> Path:
     path = Path(config or "train.toml")
     text = template(recipe)
     if path.exists():
-        raise InterlinguaError(f"{path}: there already; name another file, or remove it")
+        raise InterlinguaError(f"{path}: already exists; use another path, or delete the file")
     with atomic_write(path) as file:
         file.write(text)
     return path
@@ -220,7 +224,7 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
     if data.corpus is not None:
         folder = data.corpus / "valid_text"
         if folder.is_dir() and pair_files(folder):
-            # With the prompt that the stored training texts begin with.
+            # With the prompt that the stored training texts start with.
             evaluators.append(validation_evaluator(folder, prompt=prompt_of(data.corpus)))
     paths = data.similarity
     languages = ("eng_Latn", "eng_Latn")

@@ -3,7 +3,7 @@
 The definition is the content of ``tokenizer.json``. It does not say which of its tokens pads, masks
 or replaces unknown text: that is in ``special_tokens_map.json`` and ``tokenizer_config.json``, or,
 for a bare ``tokenizer.json``, read off the usual names. Models without that file are converted by
-transformers, where it is installed.
+transformers, if it is installed.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         tokens = _tokens(definition)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise DataError(
-            f"not a tokenizer.json ({type(error).__name__}: {error}); fetch it again", path=file
+            f"not a tokenizer.json ({type(error).__name__}: {error}); download it again",
+            path=file,
         ) from error
     # The result of transformers for a folder without its vocabulary file.
     if not file.is_file() and not tokens - set(special_tokens.values()):
         raise DataError(
-            "the tokenizer has special tokens alone, its vocabulary is missing; fetch it again",
+            "the tokenizer has only special tokens and no vocabulary; download it again",
             path=path,
         )
     for role, names in USUAL_NAMES.items():
@@ -80,7 +81,7 @@ def _folder(path_or_id: PathLike) -> Path:
         if path.exists():
             return path
         raise DataError(
-            f"no such model directory or tokenizer.json; check the path{hub_hint(path_or_id)}",
+            f"model folder or tokenizer.json not found; check the path{hub_hint(path_or_id)}",
             path=path_or_id,
         )
     try:
@@ -112,7 +113,7 @@ def _special_tokens(folder: Path) -> dict[str, str]:
 def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Read a tokenizer without ``tokenizer.json`` through transformers."""
     if not folder.is_dir():
-        raise DataError("no such model directory or tokenizer.json; check the path", path=folder)
+        raise DataError("model folder or tokenizer.json not found; check the path", path=folder)
     from transformers import AutoTokenizer
 
     try:
@@ -123,11 +124,13 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
         reason = type(error).__name__
         if str(error).strip():
             reason = str(error).strip().splitlines()[0]
-        raise DataError(f"no tokenizer here: {reason}", path=folder) from error
+        raise DataError(
+            f"no tokenizer in the folder ({reason}); download the model again", path=folder
+        ) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise DataError(
-            "this tokenizer has no fast form; convert it to a tokenizer.json first", path=folder
+            "the tokenizer has no fast version; convert it to a tokenizer.json", path=folder
         )
     special_tokens = {
         role: str(getattr(tokenizer, role)) for role in ROLES if getattr(tokenizer, role, None)
@@ -149,9 +152,7 @@ def _read_object(path: Path) -> dict[str, Any]:
     try:
         content = parse_json(read_json_text(path))
     except (OSError, ValueError) as error:
-        raise DataError(
-            f"can't be read as JSON: {error}; copy it again from where it came from", path=path
-        ) from error
+        raise DataError(f"not JSON ({error}); download it again", path=path) from error
     if not isinstance(content, dict):
-        raise DataError("not a JSON object; copy it again from where it came from", path=path)
+        raise DataError("expected a JSON object; download the file again", path=path)
     return content

@@ -282,7 +282,7 @@ def read_file(
     path: Any,
     *,
     error: type[InterlinguaError] = CheckpointError,
-    remedy: str = "fetch the model again",
+    remedy: str = "download the model again",
 ) -> T:
     """Check the content of a file, and return it as a dataclass.
 
@@ -323,8 +323,8 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
             if package == "sentence_transformers":
                 foreign = name
             raise CheckpointError(
-                f"{folder}: module {foreign} is not supported; supported are"
-                f" sentence-transformers' {', '.join(supported)}"
+                f"{folder}: module {foreign} is not supported; use a model with these modules of"
+                f" sentence-transformers: {', '.join(supported)}"
             )
         # Modules after the pooling share a rank, because they may be in any order.
         ranks.append(min(supported.index(name), len(before)))
@@ -333,6 +333,6 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
     if early[:1] != [0] or ranks != sorted(ranks) or len(set(early)) < len(early):
         listed = ", ".join(kind.rpartition(".")[2] for _, kind in modules) or "none"
         raise CheckpointError(
-            f"{folder}: modules.json lists the modules {listed[:100]}; expected"
-            f" {', '.join(before)}, then any of {', '.join(AFTER_POOLING)}; fetch the model again"
+            f"{folder}: modules.json: expected {', '.join(before)}, then any of"
+            f" {', '.join(AFTER_POOLING)}, found {listed[:100]}; download the model again"
         )

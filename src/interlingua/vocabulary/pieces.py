@@ -67,7 +67,7 @@ def words_of(
             if name not in is_word_part:
                 has_letters = _is_of_letters(name.removeprefix(prefix))
                 is_word_part[name] = token not in special and has_letters
-            # A word ends before what is not a part of one, where the tokenizer counts another word,
+            # A word ends before what is not a part of one, if the tokenizer counts another word,
             # and before a sign for a space, which not every tokenizer counts.
             is_border = number != last_number or name.startswith(WORD_STARTS)
             if word and (not is_word_part[name] or is_border):
@@ -202,7 +202,7 @@ def unknown_characters(
 
     Byte-level vocabularies need none.
 
-    WordPiece needs two for each: one at the beginning of a word and one inside.
+    WordPiece needs two for each: one at the start of a word and one inside.
 
     Args:
         vocabulary: the one that lacks the characters.

@@ -76,7 +76,9 @@ def read_model(model: bytes) -> SentencePieceModel:
     try:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     except RuntimeError as error:
-        raise DataError(f"not a SentencePiece model: {error}") from error
+        raise DataError(
+            f"not a SentencePiece model ({error}); download or train it again"
+        ) from error
     # Numbers of fields as in sentencepiece_model.proto: ModelProto's trainer_spec and
     # normalizer_spec, TrainerSpec's model_type, which is unigram where it is absent.
     trainer = _message(model, 2)
@@ -84,7 +86,9 @@ def read_model(model: bytes) -> SentencePieceModel:
     model_type = next((value for key, value in _fields(trainer) if key == 3), 1)
     algorithm = {1: "unigram", 2: "bpe"}.get(model_type)
     if algorithm is None:
-        raise DataError("this SentencePiece model is neither unigram nor bpe; train one of these")
+        raise DataError(
+            "the SentencePiece model is neither unigram nor bpe; train one of these types"
+        )
     pieces = []
     for index in range(processor.get_piece_size()):
         kind = _piece_type(processor, index)

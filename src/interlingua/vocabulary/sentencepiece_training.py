@@ -47,7 +47,7 @@ def train_vocabulary(
 
     Args:
         sample: (language code, text) in any order and of any length; streamed once.
-        size: number of ids, all included; fewer, with a note, where the text has not enough.
+        size: number of ids, all included; fewer, with a note, if the text has not enough.
         languages: codes of the languages to make a tag for.
         model_type: of SentencePiece.
         lowercase: NFKC with case folding (``nmt_nfkc_cf``); else only NFKC (``nmt_nfkc``).
@@ -58,7 +58,7 @@ def train_vocabulary(
         pre_tokenizer: word segmentation before training and, from then on, before encoding.
         seed: of the sample.
         threads: default: all cores.
-        progress: True shows on standard error what is done.
+        progress: True shows it on standard error.
 
     Raises:
         DataError: there is no text, or more characters than ``size`` has room for.
@@ -96,7 +96,7 @@ def train_vocabulary(
     )
     if vocabulary.size < size:
         log.warning(
-            "vocabulary: %s pieces were requested, the text yields %s",
+            "vocabulary: %s pieces were requested, but the text yields only %s",
             f"{size:,}",
             f"{vocabulary.size:,}",
         )
@@ -145,7 +145,7 @@ def balanced_sample(
                 del kept[capacity:]
             held = sum(map(len, reservoirs.values()))
     if not counts:
-        raise DataError("there is no text to train a vocabulary on; check the input files")
+        raise DataError("no text to train a vocabulary on; check the input files")
     if sum(counts.values()) <= sentences:
         return reservoirs
     held_by_language = {language: len(texts) for language, texts in reservoirs.items()}
@@ -201,11 +201,12 @@ def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
         needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
         if needed:
             raise DataError(
-                f"a vocabulary of {options['vocab_size']} has no room for the text's characters"
-                f" and the special tokens, {needed[1]} together; set a larger size or a lower"
+                f"vocabulary: size {options['vocab_size']} is too small for the characters and"
+                f" special tokens, {needed[1]} in total; raise size, or lower"
                 " character_coverage"
             ) from error
         raise DataError(
-            f"SentencePiece can't train on this text: {str(error).splitlines()[0]}"
+            f"SentencePiece cannot train on this text ({str(error).splitlines()[0]}); add text,"
+            " or change the vocabulary options"
         ) from error
     return model.getvalue()

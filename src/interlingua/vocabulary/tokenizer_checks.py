@@ -60,7 +60,7 @@ def check_definition(definition: dict[str, Any]) -> None:
         steps = list(islice(_steps(definition.get(part), inner), MAX_STEPS + 1))
         if len(steps) > MAX_STEPS:
             raise DataError(
-                f"tokenizer.json: its {part} has more than {MAX_STEPS} steps; fetch the model again"
+                f"tokenizer.json: {part} has more than {MAX_STEPS} steps; download the model again"
             )
     normalizers = list(_steps(definition.get("normalizer"), "normalizers"))
     growth = math.prod(_most_characters(step) for step in normalizers)
@@ -68,14 +68,14 @@ def check_definition(definition: dict[str, Any]) -> None:
     growth = max(growth, 1 + sum(len(step.get("prepend", "")) for step in normalizers))
     if growth > MAX_GROWTH:
         raise DataError(
-            f"tokenizer.json: its normalizer makes up to {growth:,} characters of one, expected at"
-            f" most {MAX_GROWTH}; fetch the model again"
+            f"tokenizer.json: the normalizer expands one character to {growth:,} characters,"
+            f" expected at most {MAX_GROWTH}; download the model again"
         )
     pieces = sum(_pieces(step) for step in _steps(definition.get("post_processor"), "processors"))
     if pieces > _MAX_PIECES:
         raise DataError(
-            f"tokenizer.json: its post_processor adds {pieces:,} pieces to a text, expected at"
-            f" most {_MAX_PIECES}; fetch the model again"
+            f"tokenizer.json: the post_processor adds {pieces:,} tokens to a text, expected at"
+            f" most {_MAX_PIECES}; download the model again"
         )
 
 
@@ -118,7 +118,8 @@ def _longest_mapped(charsmap: str) -> int:
         is_whole = False
     if not is_whole:
         raise DataError(
-            "tokenizer.json: its precompiled_charsmap is damaged; fetch the model again"
+            "tokenizer.json: precompiled_charsmap is damaged or incomplete; download the model"
+            " again"
         )
     return max(1, longest)
 

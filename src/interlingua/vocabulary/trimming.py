@@ -94,8 +94,8 @@ def most_frequent_ids(
     needed |= {entries[character] for character in characters if character in entries}
     if len(needed) > size:
         raise ConfigError(
-            f"vocabulary: max_size is {size:,}, less than the {len(needed):,} characters and"
-            " special tokens in use"
+            f"vocabulary: max_size {size:,} is less than the {len(needed):,} required characters"
+            " and special tokens; raise max_size"
         )
     # Stable: among equals the lower id comes first.
     by_frequency = np.argsort(-expected, kind="stable")
@@ -186,7 +186,7 @@ def _entries(model: dict[str, Any]) -> dict[str, int]:
     if model["type"] in ("BPE", "WordPiece"):
         return dict(model["vocab"])
     raise ConfigError(
-        f"a {model['type']} tokenizer can't be trimmed; Unigram, BPE and WordPiece can"
+        f"a {model['type']} tokenizer cannot be trimmed; use a model with Unigram, BPE or WordPiece"
     )
 
 
@@ -247,7 +247,7 @@ def _shrink(model: dict[str, Any], new_ids: dict[int, int]) -> None:
     vocab = {piece: new_ids[index] for piece, index in model["vocab"].items() if index in new_ids}
     model["vocab"] = vocab
     if model["type"] == "BPE":
-        # A merge stays where both its parts and what they become have stayed.
+        # A merge stays if its parts and its result have stayed.
         merges = zip(model["merges"], _merges(model), strict=True)
         model["merges"] = [merge for merge, pieces in merges if vocab.keys() >= set(pieces)]
 

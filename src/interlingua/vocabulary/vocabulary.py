@@ -2,7 +2,7 @@
 
 It comes from SentencePiece (``sentencepiece_training.py``) or from a Hugging Face model
 (``huggingface_tokenizer.py``); from here on there is no difference. Texts go to the tokenizer in
-chunks, and it tokenizes each chunk on all cores. Where tokens are limited, only the beginning of a
+chunks, and it tokenizes each chunk on all cores. If tokens are limited, only the start of a
 long text is tokenized: otherwise a whole book would be tokenized and all but a few hundred tokens
 dropped.
 """
@@ -88,9 +88,7 @@ class Vocabulary:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            raise DataError(
-                f"not a tokenizer.json: {error}; copy it again from where it came from"
-            ) from error
+            raise DataError(f"not a tokenizer.json ({error}); download it again") from error
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         self._splits_words = _splits_words(definition)
@@ -108,7 +106,8 @@ class Vocabulary:
         for token in (*self.special_tokens.values(), *self._tags.values()):
             if self.tokenizer.token_to_id(token) is None:
                 raise DataError(
-                    f"the tokenizer has no token {token!r}, which its configuration names"
+                    f"the tokenizer has no token {token!r}, which its configuration requires;"
+                    " download the model again"
                 )
 
     @classmethod
@@ -140,7 +139,7 @@ class Vocabulary:
         # A folder with files of two vocabularies would give a model the wrong ids.
         if vocabulary.digest() != settings["digest"]:
             raise DataError(
-                "tokenizer.json is not the one saved with this file; save the vocabulary again",
+                "tokenizer.json does not belong to this file; save the vocabulary again",
                 path=path,
             )
         return vocabulary
@@ -308,12 +307,12 @@ class Vocabulary:
         return self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def digest(self) -> str:
-        """Hex SHA-256 of all that decides the ids.
+        """Compute the hexadecimal SHA-256 of everything that determines the ids.
 
         It is the same before and after ``save`` and ``load``.
         """
         parts: list[Any] = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
-        # Only where there are any: the digest of other vocabularies stays what it was.
+        # Only if there are any: the digest of other vocabularies does not change.
         if self.text_forms:
             parts.append(self.text_forms)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -351,7 +350,7 @@ class Vocabulary:
         for form in text_forms:
             if form not in TEXT_FORMS:
                 raise ConfigError(
-                    f"text_forms: no form is called {form!r}; there are {', '.join(TEXT_FORMS)}"
+                    f"text_forms: unknown form {form!r}; use one of: {', '.join(TEXT_FORMS)}"
                 )
         return Vocabulary(
             self._json,
@@ -366,7 +365,7 @@ class Vocabulary:
         """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
 
         That is as far as such a file can: presentation forms and capitals are undone only by this
-        library. The ids stay what they were.
+        library. The ids do not change.
         """
         steps = normalizers_of(self.text_forms)
         if not steps:
@@ -396,7 +395,7 @@ class Vocabulary:
         """Return the token ids, of long texts at least ``max_tokens`` of them.
 
         Words are tokenized independently, so the rest of a text does not change the tokens of its
-        beginning.
+        start.
         """
         try:
             texts = undo_forms(texts, self.text_forms)
@@ -407,7 +406,7 @@ class Vocabulary:
         beginnings = texts
         if max_tokens is not None and self._splits_words:
             beginnings = [_beginning(text, _CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
-        # As above, tokenizers raises anything: e.g. where its unknown token is not in the
+        # As above, tokenizers raises anything: e.g. if its unknown token is not in the
         # vocabulary.
         try:
             if len(beginnings) == 1 and len(beginnings[0]) <= SHORT_TEXT:
@@ -422,9 +421,9 @@ class Vocabulary:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise DataError(
-                f"the tokenizer can't cut a text into tokens ({error}); fetch or make it again"
+                f"the tokenizer cannot tokenize a text ({error}); download or train the model again"
             ) from error
-        # A beginning that gave fewer tokens than the limit was too short: the whole text, then.
+        # A start that gave fewer tokens than the limit was too short: the whole text, then.
         for index, (beginning, text) in enumerate(zip(beginnings, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
                 (ids[index],) = [one.ids for one in self.tokenizer.encode_batch_fast([text])]
@@ -440,7 +439,7 @@ class Vocabulary:
                 return ids
             log.warning(
                 "vocabulary: SentencePiece and its conversion give different ids; the conversion"
-                " is used from here on"
+                " is used"
             )
             self._sentencepiece_tokenizer = None
         return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
@@ -467,9 +466,8 @@ class Vocabulary:
             return texts
         if language is None:
             raise ConfigError(
-                f"this vocabulary pre-tokenizes by language ({self.pre_tokenizer!r}) and no"
-                " language was given; name it with language='deu_Latn', on the command line"
-                " --language deu_Latn"
+                f"the vocabulary segments words by language ({self.pre_tokenizer!r}), but no"
+                " language is set; pass language='deu_Latn' (command line: --language deu_Latn)"
             )
         return segment_words(texts, language=language, pre_tokenizer=self.pre_tokenizer)
 
@@ -477,7 +475,7 @@ class Vocabulary:
         if role not in self.special_tokens:
             there = ", ".join(self.special_tokens) or "no special tokens"
             raise ConfigError(
-                f"this vocabulary has no {role}, only {there}; choose one that has it"
+                f"the vocabulary has no {role}, only {there}; use a vocabulary with this token"
             )
         return self._id(self.special_tokens[role])
 
@@ -509,7 +507,7 @@ def _splits_words(definition: dict[str, Any]) -> bool:
         step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
         for step in steps
     )
-    # An added token with a space in it may lie across the border.
+    # An added token with a space in it may extend over the border.
     added = definition.get("added_tokens") or ()
     return splits and all(" " not in token["content"] for token in added)
 
@@ -547,7 +545,9 @@ def _refuse_broken(texts: list[str]) -> None:
     """
     for text in texts:
         if not isinstance(text, str):
-            raise DataError(f"expected texts to encode, got {type(text).__name__}")
+            raise DataError(
+                f"expected texts to encode, found {type(text).__name__}; pass a list of texts"
+            )
         try:
             refuse_surrogates(text)
         except ValueError as error:
@@ -585,10 +585,10 @@ def _read_text(path: Path) -> str:
     except OSError as error:
         reason = error.strerror or error
         raise DataError(
-            f"can't be read: {reason}; it belongs to every saved vocabulary", path=path
+            f"cannot be read ({reason}); save the vocabulary again", path=path
         ) from error
     except UnicodeDecodeError as error:
-        raise DataError("not UTF-8; copy it again from where it came from", path=path) from error
+        raise DataError("not UTF-8; copy the original file again", path=path) from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -597,9 +597,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(
-            f"not JSON ({error}); copy it again from where it came from", path=path
-        ) from error
+        raise DataError(f"not JSON ({error}); copy the original file again", path=path) from error
     if not isinstance(content, dict):
-        raise DataError("not a JSON object; copy it again from where it came from", path=path)
+        raise DataError("expected a JSON object; copy the original file again", path=path)
     return content

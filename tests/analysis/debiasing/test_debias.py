@@ -28,7 +28,7 @@ def model(encoder, tmp_path):  # noqa: F811
 
 @pytest.fixture
 def texts(tmp_path):
-    """Two languages of a folder, distinguishable by their words."""
+    """A folder with texts of two languages that differ in their words."""
     folder = tmp_path / "texts"
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -123,7 +123,7 @@ def test_a_model_of_cut_vectors_is_mapped_as_cut(encoder, texts, tmp_path, metho
 
 
 def test_existing_output_is_kept_unless_overwritten(model, texts, debiased):
-    with pytest.raises(DataError, match="already there"):
+    with pytest.raises(DataError, match="already exists"):
         debias(str(model), [texts], debiased, sentences=40)
     debias(str(model), [texts], debiased, sentences=40, method="center", overwrite=True)
     assert read_map(debiased).method == "center"
@@ -161,7 +161,7 @@ def test_options_out_of_range_are_refused(options, match):
 
 
 def test_vectors_need_as_many_languages():
-    with pytest.raises(DataError, match="each vector"):
+    with pytest.raises(DataError, match="per vector"):
         debias_vectors(np.ones((3, 2), dtype=np.float32), ["a", "b"])
 
 

@@ -17,7 +17,7 @@ LANGUAGES = ("deu_Latn", "eng_Latn", "jpn_Jpan", "tha_Thai")
 
 
 def vectors_of(*, lines=120, width=24, offset=1.5, noise=0.3, seed=0, parallel=True):
-    """Meanings shared by four languages, each with an offset of its own: what a map can remove."""
+    """Draw meanings that four languages share, plus an offset per language for a map to remove."""
     rng = np.random.default_rng(seed)
     meanings = np.tile(rng.normal(size=(lines, width)), (4, 1))
     offsets = np.repeat(offset * rng.normal(size=(4, width)), lines, axis=0)
@@ -50,7 +50,7 @@ def test_rank_is_the_best_of_the_mixed_pool():
 
 
 def test_vectors_without_language_keep_all_directions():
-    """Nothing is to be gained by a removal, so centering alone is chosen."""
+    """Check that centering without removal is chosen if a removal improves nothing."""
     found = fit_and_measure(vectors_of(offset=0.0, noise=0.01))
     assert found.language_map.rank == 0
 
@@ -64,7 +64,7 @@ def test_no_translations_remove_all_directions_and_leave_retrieval_unknown():
 
 
 def test_lines_that_are_no_translations_are_noticed():
-    """Files of equal length that have nothing to do with one another."""
+    """Use files of equal length with unrelated lines."""
     data = vectors_of(noise=3.0)
     shuffled = np.random.default_rng(2).permutation(len(data.groups))
     found = fit_and_measure(
@@ -81,7 +81,7 @@ def test_held_out_groups_are_not_estimated_on():
 
 
 def test_a_sample_of_the_held_out_keeps_rare_languages(monkeypatch):
-    """Languages sorted behind the rare one would be taken for their neighbors."""
+    """Sort languages behind the rare one, where a wrong sample takes them for its neighbors."""
     data = vectors_of(lines=200, parallel=False)
     rare = np.array([row % 200 < 8 or row // 200 != 1 for row in range(800)])
     monkeypatch.setattr(debias_fit, "MOST_MEASURED", 30)
@@ -92,7 +92,7 @@ def test_a_sample_of_the_held_out_keeps_rare_languages(monkeypatch):
 
 
 def test_other_prompts_join_the_estimate():
-    """A prompt that moves all vectors moves the center of the estimate."""
+    """Move all vectors by a prompt, which moves the center of the estimate."""
     first, moved = vectors_of(), vectors_of()
     moved.vectors[:] += 2
     alone = fit_and_measure(first, method="center").language_map

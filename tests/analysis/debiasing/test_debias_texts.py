@@ -17,7 +17,7 @@ def write(folder, **files):
 
 
 def groups_of(found):
-    """Languages and texts by group, smallest first."""
+    """Return languages and texts by group, smallest first."""
     named = list(zip(found.languages, found.texts, strict=True))
     return sorted(
         [named[row] for row in np.flatnonzero(found.groups == group)]
@@ -112,9 +112,9 @@ def test_one_language_or_no_texts_are_refused(tmp_path):
     folder = write(tmp_path / "f", de__txt=["a"])
     with pytest.raises(DataError, match="at least 2"):
         read_language_texts([folder], sentences=9)
-    with pytest.raises(DataError, match="no texts here"):
+    with pytest.raises(DataError, match="no texts found"):
         read_language_texts([write(tmp_path / "empty")], sentences=9)
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="file not found"):
         read_language_texts([tmp_path / "missing.de-en.tsv"], sentences=9)
 
 

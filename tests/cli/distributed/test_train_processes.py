@@ -14,8 +14,7 @@ from tests.training.runs import losses, run_python
 
 
 def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
-    """From two to one and from one to two: with negatives of all processes and without dropout the
-    losses are those of a run that nothing stopped."""
+    """Resume with one process for two, and the reverse, and compare the losses with a full run."""
     path = config(4)
     changes = [f"run.{key}" for key in ("save_steps=2", "eval_steps=4", "logging_steps=1")] + [
         'method.negatives="processes"',
@@ -37,7 +36,7 @@ def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
     for before, now, name in ((1, 2, "one"), (2, 1, "two")):
         cut_to_step(tmp_path / name, 2)
         said = train(now, name)
-        assert f"began with {before} processes (now {now})" in said
+        assert f"began with {before} processes and continues with {now}" in said
         made = [step for step in range(1, 5) if f"step {step}/4 | loss" in said]
         assert made == [3, 4]
         assert f"devices = {now}" in (tmp_path / name / "config.toml").read_text(encoding="utf-8")
@@ -46,7 +45,7 @@ def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
 
 
 def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):
-    """Both meet the same mistake, and one tells; the same option makes a sharded run."""
+    """Check that two processes report a mistake once, and that the option makes a sharded run."""
     command = [
         sys.executable,
         "-m",

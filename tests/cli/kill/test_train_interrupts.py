@@ -1,4 +1,4 @@
-"""Interrupted training commands, which tell how to resume."""
+"""Interrupted training commands, which print how to resume."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_interrupted_stage_tells_the_command_that_goes_on(stages, tmp_path):
     err = process.communicate()[1]
     assert process.returncode == 2
     assert (
-        f"go on with: interlingua train {stages} --set second.run.max_steps=4000 --set"
+        f"to resume, run: interlingua train {stages} --set second.run.max_steps=4000 --set"
         " run.logging_s" in err
     )
 

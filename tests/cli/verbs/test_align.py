@@ -41,7 +41,7 @@ def test_linked_sentences_go_to_a_spreadsheet(done, refused, workplace, name):
     done(f"{ALIGN} {de} {en} --texts {name} --quiet --source-language de --target-language en")
     plain = [pair[:4] for pair in read_pairs("t.tsv", source_language="de", target_language="en")]
     assert [pair[:4] for pair in read_pairs(name)] == plain
-    assert ".odt is not a format of bitext" in refused(f"{ALIGN} {de} {en} --texts t.odt").err
+    assert "unknown format of bitext .odt" in refused(f"{ALIGN} {de} {en} --texts t.odt").err
     assert sorted(path.name for path in workplace.glob("t.*")) == sorted([name, "t.tsv"])
 
 
@@ -78,8 +78,8 @@ def test_a_list_goes_on_where_a_document_is_broken(run, done, workplace):
     ]
     assert "left out: empty" in said.err
     assert said.err.splitlines()[-1] == (
-        "interlingua: 1 of 3 document pairs could not be aligned, see above; the rest is done, and"
-        " the same command does the others"
+        "interlingua: 1 of 3 document pairs could not be aligned (see the lines above), the others"
+        " are finished; run the same command again to align the rest"
     )
     assert "2 document pairs" in said.err
     shutil.copy(named[0][0], "empty")
@@ -92,11 +92,11 @@ def test_a_list_goes_on_where_a_document_is_broken(run, done, workplace):
     [
         ("", "two documents"),
         ("DE", "two documents"),
-        ("DE absent", "absent: no such file"),
+        ("DE absent", "absent: file not found"),
         ("DE LATIN", "umlauts:1: not UTF-8 (byte 0xe4)"),
-        ("DE LATIN --texts x.tmx", "x.tmx has a format with languages"),
+        ("DE LATIN --texts x.tmx", "x.tmx: this format requires languages"),
         ("DE EN --gold DE", "1.de:1: expected [0, 1]:[2]"),
-        ("DE EN --list DE", "drop SOURCE, TARGET and --gold"),
+        ("DE EN --list DE", "--list cannot be combined with SOURCE, TARGET or --gold"),
         ("--list DE", "1.de:1: expected source TAB target"),
     ],
 )

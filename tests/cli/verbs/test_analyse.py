@@ -95,11 +95,11 @@ def test_a_function(refused, done, caplog, data, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         ("--only agnostic", "unknown analysis 'agnostic'; did you mean 'agnosticism'?"),
-        ("--languages zul", "no file for the language 'zul' here"),
-        ("--languages de", "1 language here; 2 are needed"),
+        ("--languages zul", "no file for the language 'zul'"),
+        ("--languages de", "2 languages are required, found 1 language"),
         ("--set agnosticism.j=2", "unknown key 'j'"),
-        ("--name a,b", "--name gives 2 names for 1 models"),
-        ("--data nowhere", "nowhere: no such folder"),
+        ("--name a,b", "--name: 2 names for 1 models"),
+        ("--data nowhere", "nowhere: folder not found"),
     ],
 )
 def test_slips_are_one_line(refused, monkeypatch, models, data, tmp_path, arguments, message):
@@ -110,4 +110,7 @@ def test_slips_are_one_line(refused, monkeypatch, models, data, tmp_path, argume
 def test_no_data(refused, models, monkeypatch):
     monkeypatch.delenv("INTERLINGUA_DATA", raising=False)
     said = refused(f"analyse {models[0]}")
-    assert said.err == "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n"
+    assert said.err == (
+        "interlingua: no folder of data sets is set; pass --data DIR, or set the variable"
+        " INTERLINGUA_DATA\n"
+    )

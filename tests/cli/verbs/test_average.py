@@ -49,7 +49,7 @@ def test_given_weights_need_no_data(done, tmp_path, models):
 
 def test_weights_that_are_no_numbers_are_one_line(refused, tmp_path, models):
     error = refused("average", *models, f"-o {tmp_path}/out --weights half,half").err
-    assert error.startswith("interlingua: --weights 'half,half'")
+    assert error.startswith("interlingua: --weights: ")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,4 @@ def test_weights_that_are_no_numbers_are_one_line(refused, tmp_path, models):
     ],
 )
 def test_options_that_nothing_would_read_are_one_line(refused, tmp_path, models, options, needs):
-    assert (
-        f"without {needs} nothing reads it"
-        in refused("average", *models, f"-o {tmp_path}/out", options).err
-    )
+    assert f"requires {needs}" in refused("average", *models, f"-o {tmp_path}/out", options).err

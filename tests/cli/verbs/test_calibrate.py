@@ -48,10 +48,10 @@ def test_a_calibration_is_learned_and_used(done, tmp_path, texts):
 
 def test_mistakes_are_one_line(refused, tmp_path, texts):
     said = refused(f"calibrate {MODEL}", *texts, f"-o {tmp_path}/c.json")
-    assert "wrong pairs are known; give --parallel" in said.err
+    assert "pass --parallel" in said.err
     said = refused(
         f"calibrate {MODEL}",
         *texts,
         f"-o {tmp_path}/c.json --parallel {tmp_path}/held.tsv --documents urls",
     )
-    assert "part of no document" in said.err
+    assert "--parallel and --documents" in said.err

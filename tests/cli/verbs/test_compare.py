@@ -129,7 +129,7 @@ def test_an_analysis_beside_the_results_is_shown_with_them(refused, done, files)
     said = done("compare", *files, f"{path} --metric accuracy")  # which no analysis has
     assert table not in said.out
     said = refused(f"compare {path} --by languages")
-    assert said.err == "interlingua: no result files here; run interlingua evaluate\n"
+    assert said.err == "interlingua: no result files found; run `interlingua evaluate`\n"
 
 
 def test_a_page_shows_how_far_it_is(done, files, tmp_path, monkeypatch):
@@ -149,15 +149,15 @@ def test_one_table_of_all_with_arms_in_rows(done, files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--format pdf", "format 'pdf' is unknown; there are: markdown, latex, csv, html"),
-        ("-o report.pdf", "report.pdf: a report ends with one of .md"),
-        ("-o report.html --by tasks", "--by shapes a table; the page shows all rows and metrics"),
-        ("--by models", "by 'models' is unknown; there are: groups, languages, tasks"),
-        ("--baseline onne", "there is no column 'onne'"),
-        ("--baseline onne -o report.html", "there is no column 'onne'"),
+        ("--format pdf", "unknown format 'pdf'; use one of: markdown, latex, csv, html"),
+        ("-o report.pdf", "report.pdf: expected a suffix of: .md"),
+        ("-o report.html --by tasks", "--by has no effect, because the page shows"),
+        ("--by models", "unknown by 'models'; use one of: groups, languages, tasks"),
+        ("--baseline onne", "unknown column 'onne'"),
+        ("--baseline onne -o report.html", "unknown column 'onne'"),
         ("--only xtreme", "no row contains 'xtreme'"),
-        ("--metric f1", "metric 'f1' is unknown; there are: accuracy"),
-        ("nothing.json", "nothing.json: can't be read"),
+        ("--metric f1", "unknown metric 'f1'; use one of: accuracy"),
+        ("nothing.json", "nothing.json: cannot be read"),
     ],
 )
 def test_slips_are_one_line(refused, files, arguments, message):

@@ -104,16 +104,19 @@ def test_any_backend(done, text, tmp_path, monkeypatch):
         ("MODEL TEXT --set stsb.split=dev", "--set stsb.split=dev: expected BACKEND.OPTION=VALUE"),
         ("MODEL TEXT --set run.threads=1", "OMP_NUM_THREADS=1"),
         ("MODEL TEXT --set interlingua.x=1", "--set interlingua: unknown key 'x'"),
-        ("MODEL absent.txt", "absent.txt: no such file"),
-        ("./absent TEXT", "absent: no such model directory"),
-        ("MODEL TEXT --dtype float8", "dtype 'float8' is unknown"),
-        ("MODEL TEXT --device cuda:99", "device 'cuda:99' can't be used"),
-        ("MODEL TEXT --prompt query", "the model has no prompt called 'query'"),
+        ("MODEL absent.txt", "absent.txt: file not found"),
+        ("./absent TEXT", "absent: model folder not found"),
+        ("MODEL TEXT --dtype float8", "unknown dtype 'float8'"),
+        ("MODEL TEXT --device cuda:99", "device 'cuda:99' cannot be used"),
+        ("MODEL TEXT --prompt query", "unknown prompt 'query'"),
         ("MODEL TEXT --language Germn", "Germn"),
         ("MODEL TEXT --precision int8", "no int8 ranges for vectors of 32 elements"),
-        ("MODEL TEXT --precision int2", "precision 'int2' is unknown"),
-        ("MODEL TEXT --truncate-dim 33", "truncate_dim is 33, but the model's vectors have 32"),
-        ("MODEL TEXT --truncate-dim 8 --backend onnx", "--truncate-dim is for our own models"),
+        ("MODEL TEXT --precision int2", "unknown precision 'int2'"),
+        ("MODEL TEXT --truncate-dim 33", "truncate_dim: expected a number from 1 to 32, found 33"),
+        (
+            "MODEL TEXT --truncate-dim 8 --backend onnx",
+            "--truncate-dim requires --backend interlingua",
+        ),
         ("MODEL LATIN1", "latin1.txt:2: not UTF-8 (byte 0xe4)"),
     ],
 )
@@ -150,7 +153,7 @@ def test_a_device_is_no_place_for_vectors(refused, model, text, tmp_path):
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_vectors_that_are_not_finite_are_not_written(refused, model, text, tmp_path, bad):
-    """One word's vector is broken, so are the lines that hold it; the first one is named."""
+    """Damage one word's vector, and so the lines with the word. The first one is reported."""
     encoder = Encoder.load(model)
     word = encoder.vocabulary.encode(["en4"])[0][0]
     with torch.no_grad():
@@ -159,7 +162,7 @@ def test_vectors_that_are_not_finite_are_not_written(refused, model, text, tmp_p
     for target in ("out.npy", "folder/"):
         said = refused(f"embed {tmp_path}/broken {text} -o {tmp_path}/{target}")
         message = said.err.strip().splitlines()[-1]
-        assert "line 3 (row 2 counted from 0); try --dtype float32" in message
+        assert "line 3 (row 2 counted from 0); pass --dtype float32" in message
     assert not list(tmp_path.glob("**/*.npy"))
 
 
@@ -196,6 +199,6 @@ def test_several_processes_write_what_one_does(done, refused, model, text, tmp_p
     for made in (tmp_path / "one").glob("*.npy"):
         assert made.read_bytes() == (tmp_path / "two" / made.name).read_bytes()
     assert (
-        "drop --devices"
+        "remove --devices"
         in refused(f"embed {model} {text} -o {tmp_path}/x.npy --devices 2 --ray local").err
     )

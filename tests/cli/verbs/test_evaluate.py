@@ -51,7 +51,7 @@ def test_the_default_suite_has_the_mixed_pool(done, model, tmp_path, caplog):
     for code in ("deu_Latn", "eng_Latn", "rus_Cyrl"):
         (folder / f"{code}.txt").write_text("".join(f"{code[:2]}{n} de{n + 1}\n" for n in range(9)))
     said = done(f"evaluate {model} --data {tmp_path} -o {tmp_path}/out --quiet")
-    assert "no data for tatoeba" in caplog.text
+    assert "their data are missing: tatoeba" in caplog.text
     assert "accuracy mixed pool" in said.out
     names = sorted(file.name.partition("-")[0] for file in (tmp_path / "out").rglob("*.json"))
     assert names == ["mixed_pool_flores200_devtest", "xsim_flores200_devtest"]
@@ -114,7 +114,8 @@ def test_ctrl_c_keeps_the_vectors(done, refused, model, data, tmp_path, monkeypa
     kept = tmp_path / "out" / "results"
     assert said.out == ""
     line = (
-        f"stopped; the vectors so far are kept below {kept}, so the same command goes on from there"
+        f"stopped; the vectors computed so far are stored in {kept}; run the same command again to"
+        " resume"
     )
     assert said.err == f"interlingua: {line}\n"
     done(f"evaluate {model}", options)
@@ -149,9 +150,9 @@ def test_a_folder_that_is_no_model_is_one_line(refused, data, tmp_path):
 def test_a_dead_endpoint_is_told_once(refused, data, caplog):
     endpoint = "--backend openai --set openai.base_url=http://127.0.0.1:9 --set openai.retries=0"
     said = refused("evaluate m", endpoint, f"--data {data} --quiet")
-    assert said.err.count("gave no vectors in 1 tries") == 1
+    assert said.err.count("returned no vectors in 1 tries") == 1
     assert [record.message for record in caplog.records] == [
-        "standard: no data for mixed_pool, left out"
+        "standard: skipped, because their data are missing: mixed_pool"
     ]
 
 
@@ -159,7 +160,7 @@ def test_a_cache_and_a_budget(done, model, data, tmp_path):
     kept = f"--data {data} --output {tmp_path}/out --quiet --no-check --cache {tmp_path}/kept"
     said = done(f"evaluate {model}", kept, "--budget 0.000001s")
     assert said.out == ""
-    assert said.err == "the budget of 1e-06s was used; left out: tatoeba: all; xsim: all\n"
+    assert said.err == "the budget of 1e-06s is used up; skipped: tatoeba: all; xsim: all\n"
     for encoded in (80, 0):
         done(f"evaluate {model}", kept, "--suite tatoeba --budget 1h")
         (file,) = (tmp_path / "out").rglob("*.json")
@@ -218,20 +219,23 @@ def test_a_function(done, data, tmp_path, monkeypatch, caplog):
     ("arguments", "message"),
     [
         ("--suite tatoebe", "unknown task 'tatoebe'; did you mean 'tatoeba'?"),
-        ("--languages zul", "no file for the language 'zul' here; there are: deu, rus"),
+        ("--languages zul", "no file for the language 'zul'; use one of: deu, rus"),
         ("--languages Klingonese", "Klingonese"),
-        ("--suite ''", "the suite is empty; name tasks"),
-        ("--languages ,", "no language is named"),
-        ("--compare hash", "compare 'hash' is unknown; there are: index, text"),
-        ("--pooling sum", "pooling 'sum' is unknown; there are: cls, mean, max"),
-        ("--budget 10", "budget '10'"),
-        ("--suite beir --shard 1/2", "--shard and --devices need --cache"),
+        ("--suite ''", "the suite is empty"),
+        ("--languages ,", "the list of languages is empty"),
+        ("--compare hash", "unknown compare 'hash'; use one of: index, text"),
+        ("--pooling sum", "unknown pooling 'sum'; use one of: cls, mean, max"),
+        ("--budget 10", "budget: "),
+        ("--suite beir --shard 1/2", "--shard and --devices require --cache"),
         (
             "--suite tatoeba --shard 1/2 --cache kept",
-            "expected retrieval tasks, got tatoeba; run without them",
+            "expected retrieval tasks, found tatoeba",
         ),
-        ("--set onnx.file=x", "the backend is interlingua; drop the option or say --backend onnx"),
-        ("--data nowhere", "nowhere: no such folder; check the path"),
+        (
+            "--set onnx.file=x",
+            "the backend is interlingua; remove the option, or pass --backend onnx",
+        ),
+        ("--data nowhere", "nowhere: folder not found; check the path"),
     ],
 )
 def test_slips_are_one_line(refused, monkeypatch, model, data, arguments, message):
@@ -244,8 +248,11 @@ def test_slips_are_one_line(refused, monkeypatch, model, data, arguments, messag
 def test_no_data_and_no_model(refused, model, data, tmp_path, monkeypatch):
     monkeypatch.delenv("INTERLINGUA_DATA", raising=False)
     said = refused(f"evaluate {model}")
-    assert said.err == "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n"
+    assert said.err == (
+        "interlingua: no folder of data sets is set; pass --data DIR, or set the variable"
+        " INTERLINGUA_DATA\n"
+    )
     (tmp_path / "empty").mkdir()
     said = refused(f"evaluate {model} --data {tmp_path}/empty")
     assert "(tatoeba, xsim, mixed_pool)" in said.err
-    assert "no such model" in refused(f"evaluate {tmp_path}/none --data {data}").err
+    assert "none: model folder not found" in refused(f"evaluate {tmp_path}/none --data {data}").err

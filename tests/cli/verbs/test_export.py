@@ -23,7 +23,7 @@ def test_export_says_how_close_the_vectors_are(done, refused, model, tmp_path):
     assert "smallest cosine 1.0000000" in out
     assert "allowed              1.0e-05" in out
     assert 'license: "mit"' in (tmp_path / "out" / "README.md").read_text()
-    assert "already there" in refused(command).err
+    assert "--overwrite" in refused(command).err
     assert "not checked" in done(command, "--overwrite --no-verify").out
     done(command, "--overwrite --layers 1")
     assert Encoder.load(tmp_path / "out").backbone.config.num_hidden_layers == 1
@@ -45,19 +45,19 @@ def test_graphs_are_written_checked_and_checked_again(done, refused, model, tmp_
         other.backbone.layers[0].output.weight.normal_()
     other.save(tmp_path / "other")
     said = refused(f"export {tmp_path}/other -o {tmp_path}/out --verify-only")
-    assert "onnx gives another vector" in said.err
+    assert "onnx returns another vector" in said.err
     assert "!" in said.out
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--static", "--static trains on parallel text: give --corpus"),
-        ("--dim 8", "--dim is for --static; drop it, or say --static"),
-        ("--set run.seed=1", "--set is for --static"),
-        ("--static --onnx", "--static and --onnx: make the token vectors first"),
+        ("--static", "--static requires --corpus"),
+        ("--dim 8", "--dim requires --static"),
+        ("--set run.seed=1", "--set requires --static"),
+        ("--static --onnx", "--static and --onnx cannot be combined"),
         ("--verify-only --int8", "--verify-only and --int8"),
-        ("--int8 --dtype int4", "dtype 'int4': graphs keep their weights in float32 or float16"),
+        ("--int8 --dtype int4", "dtype: expected float32 or float16, found 'int4'"),
     ],
 )
 def test_options_that_do_not_go_together(refused, model, tmp_path, options, message):
@@ -88,7 +88,7 @@ def test_a_model_that_yields_nan_is_not_exported(refused, model, tmp_path, optio
         encoder.backbone.layers[0].output.bias[0] = float("nan")
     encoder.save(model)
     message = refused(f"export {model} -o {tmp_path}/out", options).err
-    assert "'The cat sits on the mat.' and 3 more; try --dtype float32" in message
+    assert "'The cat sits on the mat.' and 3 more; pass --dtype float32" in message
     assert not (tmp_path / "out").exists()
 
 
@@ -99,7 +99,7 @@ def test_weights_that_a_dtype_cannot_hold_are_named(done, refused, model, tmp_pa
     encoder.save(model)
     for options in ("--no-verify", "--onnx --no-verify"):
         assert (
-            "layers.1.query.weight hold NaN"
+            "layers.1.query.weight contain NaN"
             in refused(f"export {model} -o {tmp_path}/out --dtype float16", options).err
         )
     assert not (tmp_path / "out").exists()

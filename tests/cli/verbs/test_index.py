@@ -15,17 +15,17 @@ pytest.importorskip("lancedb")
 def test_an_index_is_built_extended_and_cut(done, model, files, tmp_path, caplog):  # noqa: F811
     folder = tmp_path / "index"
     printed = done(f"index build {model}", *files[:2], f"-o {folder}")
-    assert printed.err == f"{folder}: 40 passages added, 0 replaced, 0 deleted, 0 as they were\n"
+    assert printed.err == f"{folder}: 40 passages added, 0 replaced, 0 deleted, 0 unchanged\n"
     printed = done(f"index build {model}", *files, f"-o {folder}")
     assert printed.out == ""
-    assert "20 passages added, 0 replaced, 0 deleted, 40 as they were" in printed.err
+    assert "20 passages added, 0 replaced, 0 deleted, 40 unchanged" in printed.err
     printed = done(f"index add {folder} {files[0]} --language fr --quiet")
     assert printed.err == ""
     printed = done(f"index delete {folder} fra_Latn.txt:1 --where \"language = 'fra_Latn'\"")
     assert "20 passages deleted" in printed.err
     printed = done(f"index delete {folder} eng_Latn.txt:1 eng_Latn.txt eng_Latn.txt")
     assert "1 passage deleted" in printed.err
-    assert "1 of 2 ids are of no passage" in caplog.records[-1].getMessage()
+    assert "1 of 2 ids were not found" in caplog.records[-1].getMessage()
     assert "file = 'NAME'" in caplog.records[-1].getMessage()
     assert PassageIndex(folder).count() == 39
 
@@ -34,7 +34,7 @@ def test_an_empty_file_is_an_error(refused, model, files, tmp_path):  # noqa: F8
     (tmp_path / "fr.txt").write_text("\n")
     printed = refused(f"index build {model}", *files, f"{tmp_path}/fr.txt -o {tmp_path}/index")
     assert printed.out == ""
-    assert "fr.txt: holds no passage" in printed.err
+    assert "fr.txt: the file contains no passage" in printed.err
     assert not (tmp_path / "index").exists()
 
 
@@ -54,7 +54,7 @@ def test_before_a_file_the_model_may_be_left_out(done, model, files, tmp_path, m
         ("bild m", "did you mean 'build'"),
         ("build m a.txt", "-o DIR"),
         ("build m a.txt -o x", "a.txt"),
-        ("build m -o x", "m: given alone"),
+        ("build m -o x", "m: no files of passages"),
         ("add x a.txt --prompt p", "--prompt is not an option of index add"),
         ("add x a.txt --dtype int8 --question-prompt p", "--question-prompt"),
         ("add x a.txt --approximate", "--approximate"),
@@ -93,7 +93,7 @@ def test_what_is_listed_can_be_added_again(done, model, files, tmp_path):  # noq
     done(f"index build {model} {tmp_path}/a.jsonl -o {folder}")
     (tmp_path / "b.jsonl").write_text(done(f"index list {folder} --json").out)
     printed = done(f"index add {folder} {tmp_path}/b.jsonl")
-    assert "0 passages added, 0 replaced, 0 deleted, 1 as they were" in printed.err
+    assert "0 passages added, 0 replaced, 0 deleted, 1 unchanged" in printed.err
 
 
 def test_compaction_frees_the_disk(done, model, files, tmp_path):  # noqa: F811
@@ -111,7 +111,7 @@ def test_compaction_frees_the_disk(done, model, files, tmp_path):  # noqa: F811
     ("arguments", "match"),
     [
         ("info", "arguments"),
-        ("info x y", "takes one index"),
+        ("info x y", "index info: expected one index"),
         ("list x --language de", "--language is not an option of index list"),
         ("compact nothing", "no index"),
     ],

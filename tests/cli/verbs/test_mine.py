@@ -115,7 +115,7 @@ def test_shards_and_joining(done, tmp_path, texts):
     whole = (MINE, *texts, f"-o {tmp_path}/p.tsv --work {tmp_path}/w")
     for shard in ("1/2", "2/2"):
         said = done(*whole, f"--shard {shard}")
-    assert "shard 2/2 is done" in said.out
+    assert "shard 2/2 is finished" in said.out
     done(*whole)
     done(MINE, *texts, f"-o {tmp_path}/q.tsv")
     assert (tmp_path / "p.tsv").read_bytes() == (tmp_path / "q.tsv").read_bytes()
@@ -124,16 +124,19 @@ def test_shards_and_joining(done, tmp_path, texts):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--memory much", "not a size: 'much'"),
-        ("--layout xml", "layout 'xml' is unknown; there are: auto, lines, ids, documents"),
-        ("--documents urls", "a.de:1: expected document TAB text, got no tab"),
-        ("--documents urls --layout lines", "takes document TAB text, --layout documents"),
-        ("--threshold nan", "the threshold"),
-        ("--columns ''", "no column is named; choose some of score, source"),
+        (
+            "--memory much",
+            "--memory: expected a size with a unit, such as 4GiB",
+        ),
+        ("--layout xml", "unknown layout 'xml'; use one of: auto, lines, ids, documents"),
+        ("--documents urls", "a.de:1: expected document TAB text, found no tab"),
+        ("--documents urls --layout lines", "--layout documents"),
+        ("--threshold nan", "--threshold"),
+        ("--columns ''", "--columns: no column is named; use one or more of: score, source"),
         ("--target-language xyzzy", "unknown language 'xyzzy'"),
-        ("--memory 1KiB", "are too little"),
+        ("--memory 1KiB", "--memory"),
         ("--set a.b=1", "expected BACKEND.OPTION=VALUE"),
-        ("--columns probability", "needs --calibration"),
+        ("--columns probability", "--precision"),
     ],
 )
 def test_mistakes_are_one_line(refused, tmp_path, texts, options, message):
@@ -152,7 +155,7 @@ def test_two_columns_of_one_table(done, tmp_path):
     codes = "--source-language de --target-language en --target-column words --on-error skip"
     table = tmp_path / "m.csv"
     said = done(f"{MINE} {table} {table}", codes, f"-o {tmp_path}/p.tsv --quiet")
-    assert f"m.csv:{bad_line}: 4 columns, expected 3" in said.out
+    assert f"m.csv:{bad_line}: expected 3 columns, found 4" in said.out
     assert not (tmp_path / "p.tsv.work").exists()
     files = (tmp_path / "lines.de.txt", tmp_path / "lines.en.txt")
     said = done(MINE, *files, f"-o {tmp_path}/q.tsv --quiet")
@@ -166,5 +169,5 @@ def test_lines_before_the_damage_of_a_side_are_mined(done, refused, tmp_path, te
     said = refused(arguments)
     assert "cut.de.gz" in said.err
     said = done(arguments, "--on-error skip")
-    assert "lines before that" in said.out
+    assert "lines before the damage" in said.out
     assert (tmp_path / "p.tsv.bad-lines.tsv").read_text().count("cut.de.gz") == 1

@@ -42,15 +42,15 @@ def test_what_is_no_corpus_is_not_overwritten(refused, tmp_path, config):
     mine.parent.mkdir()
     mine.write_text("mine")
     said = refused(f"prepare {config} -o {mine.parent} --overwrite")
-    assert "mine holds other files" in said.err
-    assert "a file of that name" in refused(f"prepare {config} -o {mine} --overwrite").err
+    assert "mine: the folder contains other files" in said.err
+    assert "expected a folder" in refused(f"prepare {config} -o {mine} --overwrite").err
     assert mine.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_of_what_was_ended(done, tmp_path, config, number):
-    """SIGTERM is as good as Ctrl-C; what SIGKILL leaves goes when the command is run again."""
+    """Check SIGTERM like Ctrl-C. The next run removes the files that SIGKILL leaves."""
     os.mkfifo(tmp_path / "endless.tsv")  # nothing writes to it: prepare waits
     command = [
         sys.executable,
@@ -69,9 +69,7 @@ def test_nothing_is_left_of_what_was_ended(done, tmp_path, config, number):
     error = process.communicate(timeout=60)[1]
     if number == signal.SIGTERM:
         assert process.returncode == 2, error
-        assert error.splitlines()[-1].startswith(
-            "interlingua: stopped; nothing half-written was left behind"
-        )
+        assert error.splitlines()[-1].startswith("interlingua: stopped; no incomplete files remain")
     else:
         assert list(tmp_path.glob(".out.*.tmp"))
         done(f"prepare {config} --set vocabulary.size=60 -o {tmp_path}/out --quiet")
@@ -81,7 +79,7 @@ def test_nothing_is_left_of_what_was_ended(done, tmp_path, config, number):
 def test_users_errors_are_one_line(refused, tmp_path, config):
     (tmp_path / "de-en.tsv").write_text("one column\n")
     error = refused(f"prepare {config} -o {tmp_path}/out --quiet").err
-    assert error.startswith(f"interlingua: {tmp_path / 'de-en.tsv'}:1: 1 column")
+    assert error.startswith(f"interlingua: {tmp_path / 'de-en.tsv'}:1: found 1 column")
 
 
 def test_a_variable_that_is_not_set_is_named(refused, tmp_path, config, monkeypatch):

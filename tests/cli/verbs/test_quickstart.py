@@ -7,7 +7,7 @@ from tests.getting_started.findings import made_up
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The settings the command asks for; the job itself is left out."""
+    """The settings that the command requests, without running the job."""
     settings = []
 
     def quickstart(wanted):
@@ -38,4 +38,4 @@ def test_packages_are_fetched_by_default(done, asked):
 def test_required_ratio_decides_the_exit_code(done, refused, asked):
     done("quickstart --require-ratio 2.9")
     error = refused("quickstart --require-ratio 3.1").err
-    assert "3.00 times that of character n-grams; 3.1 times" in error
+    assert "3.00 times the value of character n-grams; at least 3.1 times" in error

@@ -46,7 +46,7 @@ def test_spreadsheets_go_in_and_out(done, refused, name):
     assert [pair[:2] for pair in read_pairs("again.tmx")] == [pair[:2] for pair in kept]
     assert sorted(path.name for path in Path().glob("clean*")) == [name]
     assert (
-        "out.docx: .docx is not a format of bitext; known are .tsv"
+        "out.docx: unknown format of bitext .docx; use one of: .tsv"
         in refused(f"{SCORE} {name} -o out.docx").err
     )
 
@@ -117,19 +117,19 @@ def test_one_of_our_encoders(done, tmp_path, word_vocabulary):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("absent.de-en.tsv", "absent.de-en.tsv: no such file"),
-        ("-", "-: its languages are neither given nor in its name"),
+        ("absent.de-en.tsv", "absent.de-en.tsv: file not found"),
+        ("-", "-: the languages are unknown"),
         ("noisy.de-en.tsv --columns scor", "unknown column 'scor'"),
         ("noisy.de-en.tsv --check lenght", "unknown check 'lenght'; did you mean 'length'"),
-        ("noisy.de-en.tsv --precision 0.9", "precision needs --calibration"),
-        ("noisy.de-en.tsv --calibration absent.json", "absent.json: no such file"),
-        ("noisy.de-en.tsv --format tmx", "standard output is tsv, jsonl or csv"),
+        ("noisy.de-en.tsv --precision 0.9", "precision requires --calibration"),
+        ("noisy.de-en.tsv --calibration absent.json", "absent.json: file not found"),
+        ("noisy.de-en.tsv --format tmx", "standard output: expected tsv, jsonl or csv"),
         (
             "noisy.de-en.tsv --parallel noisy.de-en.tsv",
-            "name the calibration to write with --learn",
+            "--parallel requires --learn",
         ),
         ("noisy.de-en.tsv --learn c.json", "--labels"),
-        ("broken.de-en.tsv", "broken.de-en.tsv:2: 1 column, expected 2"),
+        ("broken.de-en.tsv", "broken.de-en.tsv:2: found 1 column, expected 2"),
         ("latin.de-en.tsv", "latin.de-en.tsv:2: not UTF-8 (byte 0xe4)"),
         ("misaligned", "the two files are not aligned"),
     ],
@@ -173,9 +173,9 @@ def test_bad_lines_are_skipped_where_that_is_wanted(done, refused, workplace):
     said = said.err.splitlines()
     assert said[0].startswith("400 pairs read")
     assert said[2:] == [
-        "warning: 2 lines could not be read and were left out; all of them are in"
+        "warning: 2 lines could not be read and were left out; they are listed in"
         " out.tsv.bad-lines.tsv",
-        "  bad.de-en.tsv:51: 1 column, expected 2; tabs inside a text must go",
+        "  bad.de-en.tsv:51: found 1 column, expected 2 columns; remove tabs inside a text",
         "  bad.de-en.tsv:52: not UTF-8",
     ]
     assert "\tone cell\n" in (workplace / "out.tsv.bad-lines.tsv").read_text()

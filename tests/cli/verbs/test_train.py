@@ -54,7 +54,8 @@ def test_trains_and_says_what_next(done, config, tmp_path):
     assert "tatoeba_accuracy" in err
     first, _, rest = done(f"train {tmp_path}/other/config.toml").out.partition("\n")
     assert first.startswith(
-        f"{tmp_path}/other: finished before, nothing was trained now; to start over: --resume never"
+        f"{tmp_path}/other: already complete, nothing was trained; to start again, pass --resume"
+        " never"
     )
     assert rest == out
 
@@ -90,14 +91,14 @@ def test_quiet(done, config):
     [
         ("--set run.seeds=1", "did you mean 'seed'"),
         ("--set data.corpus=nowhere", "run: interlingua prepare"),
-        ("--resume nowhere/step-00000001", "state.json: no such file"),
-        ("--strategy dpp", "'dpp', expected ddp or fsdp; did you mean 'ddp'"),
-        ("--set run.metric_for_best_model=foo", "'foo' is not measured; there is: valid_loss"),
-        ("-o {this_file}", "test_train.py is a file; name another folder"),
-        ("-o {this_file}/x", "test_train.py is a file; name another folder"),
+        ("--resume nowhere/step-00000001", "state.json: file not found"),
+        ("--strategy dpp", "expected ddp or fsdp, found 'dpp'; did you mean 'ddp'"),
+        ("--set run.metric_for_best_model=foo", "'foo' is not measured; use one of: valid_loss"),
+        ("-o {this_file}", "test_train.py is a file, expected a folder; name another folder"),
+        ("-o {this_file}/x", "test_train.py is a file, expected a folder; name another folder"),
         (
             "--set optimizer.learning_rate=0",
-            "config.toml: optimizer.learning_rate is 0, expected",
+            "config.toml: optimizer.learning_rate: expected",
         ),
     ],
 )
@@ -183,8 +184,8 @@ def test_what_next_after_a_cross_encoder_and_after_a_retriever(done, prepared, t
     framed_encoder().save(tmp_path / "model")
     last = done(f"train {tmp_path}/cross_encoder.toml").out.splitlines()[-1]
     assert last == (
-        f"next:  let it score silver pairs, in a file of stages: silver.cross_encoder ="
-        f' "{tmp_path}/cross_encoder/best"'
+        "next:  use it to score silver pairs: set silver.cross_encoder ="
+        f' "{tmp_path}/cross_encoder/best" in a file of stages'
     )
     last = done(f"train {tmp_path}/multilingual_ir.toml").out.splitlines()[-1]
     assert (
@@ -195,7 +196,7 @@ def test_what_next_after_a_cross_encoder_and_after_a_retriever(done, prepared, t
 
 
 def cut_to_step(run, step):
-    """Leaves what a run leaves that is killed behind the checkpoint of a step."""
+    """Leave the files of a run that was killed after the checkpoint of a step."""
     for folder in checkpoints_in(run / "checkpoints"):
         if folder.name != f"step-{step:08d}":
             shutil.rmtree(folder)
@@ -215,7 +216,7 @@ def test_init_writes_a_config_and_nothing_over_another(done, refused, tmp_path, 
     done("train --init finetune mine.toml")
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == template("finetune")
     for arguments, message in (
-        ("--init ems mine.toml", "mine.toml: there already"),
+        ("--init ems mine.toml", "mine.toml: already exists"),
         ("--init emz", "did you mean 'ems'"),
         ("", "TOML file"),
     ):

@@ -12,7 +12,7 @@ def pair(source, target, source_language="deu_Latn", target_language="eng_Latn",
 
 
 def cleaned(broken, **settings):
-    """The pair, or None where a rule drops it, and what each rule has dropped."""
+    """Return the pair, or None if a rule drops it, and the number of drops by rule."""
     cleaner = Cleaner(CleanConfig(**settings))
     kept = cleaner.clean([broken])
     return next(iter(kept), None), cleaner.counts
@@ -162,12 +162,12 @@ def test_identified_languages():
     kept, dropped = cleaned(french, identify_languages=True)
     assert (kept, dropped["wrong_language"]) == (None, 1)
     right = french._replace(source_language="fra_Latn")
-    for good in (right, pair("Oui, bien.", "Yes, fine.")):  # the second is too short to tell
+    for good in (right, pair("Oui, bien.", "Yes, fine.")):  # the second is too short to decide
         assert cleaned(good, identify_languages=True)[0] == good
 
 
 def test_speed_is_of_the_right_order():
-    """Measured: about 150,000 pairs a second and core.
+    """Check a third of the measured 150,000 pairs per second and core.
 
     A third of that passes, so that a busy machine does.
     """

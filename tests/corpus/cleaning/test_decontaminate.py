@@ -92,7 +92,7 @@ def test_no_set_no_contamination():
 
 
 def test_wrong_folders_and_broken_files(tmp_path):
-    with pytest.raises(DataError, match="no such evaluation"):
+    with pytest.raises(DataError, match="nowhere"):
         EvaluationKeys.from_folders([tmp_path / "nowhere"])
     with pytest.raises(DataError, match="no sentence found"):
         EvaluationKeys.from_folders([tmp_path])

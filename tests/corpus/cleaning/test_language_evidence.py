@@ -40,7 +40,7 @@ ENGLISH = "The house is at the end of the street and that was for this man."
         (RUSSIAN, "deu_Latn", "Cyrl"),
         (SERBIAN, "srp_Cyrl", None),  # it has two scripts
         (ENGLISH, "hin_Deva", "Latn"),
-        ("iPhone 15", "zho_Hans", None),  # too little to tell
+        ("iPhone 15", "zho_Hans", None),  # too little to decide
         (f"{RUSSIAN} {ENGLISH}", "rus_Cyrl", None),
         (f"{KOREAN} {KOREAN} Ur", "knc_Latn", "Hang"),  # 3 % Latin letters, as Wikipedia has them
         (f"{RUSSIAN * 3} Microsoft", "eng_Latn", "Cyrl"),
@@ -83,7 +83,7 @@ def test_the_name_of_a_country_is_read_as_its_language(tmp_path, name):
 
 
 def test_a_language_of_a_country_is_found_by_few_frequent_words(tmp_path):
-    """News have fewer of them than speech: here 9 % of the words."""
+    """Use news with 9 % of the words, which are rarer there than in speech."""
     lines = (
         "Valitsus teatas esmaspäeval, et uus seadus jõustub järgmise aasta alguses.",
         "Teadlased leidsid sügavast järvest haruldase kala, mis elab ainult külmas vees.",
@@ -144,7 +144,7 @@ def test_a_language_that_is_given_is_never_replaced(tmp_path):
     ],
 )
 def test_little_text_in_the_script_of_the_language_is_enough(tmp_path, name, row, foreign):
-    """Han characters alone may be Japanese; other rows are in foreign letters."""
+    """Use Han characters, which may also be Japanese, and other rows in foreign letters."""
     rows = [row, *["Microsoft Office\tMicrosoft Office"] * foreign] * 30
     assert len(list(read_pairs(write(tmp_path / name, "\n".join(rows) + "\n")))) == len(rows)
 

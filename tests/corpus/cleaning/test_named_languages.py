@@ -115,7 +115,7 @@ NAMES = [
     "us",
     "by",
 ]
-"""Of the issue, and further ones."""
+"""Names from bug reports, and further ones."""
 REAL = {
     "fin": (
         "fin_Latn",
@@ -168,7 +168,7 @@ COUNTRIES = {("in", ENGLISH), ("ie", ENGLISH), ("na", ENGLISH), ("be", GERMAN)}
 @pytest.mark.parametrize("text", [ENGLISH, GERMAN, "Hello.\n", "1\n2\n3\n", ""])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_word_becomes_a_wrong_language(tmp_path, name, text, caplog):
-    """The error says how to give the language."""
+    """Check that the error explains how to specify the language."""
     path = write(tmp_path / f"{name}.txt", text)
     right = "deu_Latn" if text == GERMAN else "eng_Latn"
     if (name, text) in COUNTRIES:
@@ -232,7 +232,7 @@ def test_a_word_next_to_a_language_must_not_contradict(tmp_path):
         list(read_pairs(path))
     real = write(tmp_path / "x.it-en.tsv", rows(REAL["it"][1], ENGLISH))
     assert next(read_pairs(real)).source_language == "ita_Latn"
-    # Too little to tell, and copies, which tell nothing.
+    # Too little to decide, and copies, which are no evidence.
     for text in ("ciao\thello\n", rows(ENGLISH, ENGLISH)):
         pairs = list(read_pairs(write(tmp_path / "y.it-en.tsv", text)))
         assert pairs[0].source_language == "ita_Latn"
@@ -258,7 +258,7 @@ def test_a_word_as_the_folder_of_a_catalogue(tmp_path):
 
 
 def test_uk_with_english_texts_names_english(tmp_path):
-    """Of the United Kingdom, which has the code GB."""
+    """Read uk as the United Kingdom, which has the code GB."""
     path = write(tmp_path / "x.uk-en.tsv", rows(ENGLISH, ENGLISH.swapcase()))
     with pytest.raises(LanguageError, match=r"--source-language eng_Latn"):
         list(read_pairs(path))

@@ -3,7 +3,7 @@ import pytest
 
 from interlingua.corpus.cleaning import near_duplicates
 from interlingua.corpus.cleaning.keys import text_key
-from interlingua.corpus.cleaning.near_duplicates import NearDuplicates
+from interlingua.corpus.cleaning.near_duplicates import NearDuplicates, hash_texts
 
 WORDS = (
     "the of and committee building river mountain question answer children music"
@@ -12,9 +12,12 @@ WORDS = (
 )
 
 
+def add(index, texts):
+    index.append(hash_texts(texts, index.threshold))
+
+
 def corpus(count, seed=0):
-    """Sentences of which about half are an earlier one with a few letters, words or marks
-    changed."""
+    """Return sentences of which half are earlier ones with some letters, words or marks changed."""
     rng = np.random.default_rng(seed)
     texts = [""]
     for _ in range(count - 1):
@@ -37,7 +40,7 @@ def shingles(text, size):
 
 
 def brute_force(texts, size):
-    """The largest Jaccard index of each text with any earlier one."""
+    """Compute the largest Jaccard index of each text with any earlier one."""
     sets = [shingles(text, size) for text in texts]
     return np.array(
         [
@@ -53,7 +56,7 @@ def test_a_double_loop_says_the_same(tmp_path, monkeypatch, threshold, size):
     texts = corpus(900)
     best = brute_force(texts, size)
     with NearDuplicates(tmp_path, threshold=threshold) as index:
-        index.add(texts)
+        add(index, texts)
         found = index.duplicates()
     assert not (found & (best < threshold)).any()  # what is reported is a near duplicate
     should = best >= threshold
@@ -65,7 +68,7 @@ def test_a_double_loop_says_the_same(tmp_path, monkeypatch, threshold, size):
 def test_chunks_and_partitions_change_nothing(tmp_path, monkeypatch):
     texts = corpus(900, seed=1)
     with NearDuplicates(tmp_path / "whole") as whole:
-        whole.add(texts)
+        add(whole, texts)
         expected = whole.duplicates()
     assert 100 < expected.sum() < 800
     monkeypatch.setattr(near_duplicates, "_BATCH", 7)
@@ -73,7 +76,7 @@ def test_chunks_and_partitions_change_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(near_duplicates, "PARTITION_ROWS", 64)
     with NearDuplicates(tmp_path / "parts") as parts:
         for first in range(0, len(texts), 50):
-            parts.add(texts[first : first + 50])
+            add(parts, texts[first : first + 50])
         assert (parts.duplicates() == expected).all()
 
 
@@ -91,14 +94,14 @@ def test_hand_made_cases(tmp_path):
         "je",
     ]
     with NearDuplicates(tmp_path) as index:
-        index.add(texts)
+        add(index, texts)
         assert np.flatnonzero(index.duplicates()).tolist() == [2, 5, 8]
 
 
 def test_more_can_be_added_after_asking(tmp_path):
     with NearDuplicates(tmp_path) as index:
         assert index.duplicates().tolist() == []
-        index.add(["a sentence of some length", "another sentence, different"])
+        add(index, ["a sentence of some length", "another sentence, different"])
         assert index.duplicates().tolist() == [False, False]
-        index.add(["A sentence of some length."])
+        add(index, ["A sentence of some length."])
         assert index.duplicates().tolist() == [False, False, True]

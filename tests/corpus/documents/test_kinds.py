@@ -76,7 +76,7 @@ def test_units_title_and_language(tmp_path, kind, language):
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_markdown(tmp_path, language):
-    # A paragraph that begins with a number is an item there.
+    # A paragraph that starts with a number is an item there.
     blocks = blocks_of(TEXTS[language])[:5]
     document = read_document(write("md", tmp_path / "a.md", blocks, "T", language))
     assert [(unit.kind, unit.level, unit.text) for unit in document.units] == blocks

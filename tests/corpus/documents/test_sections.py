@@ -122,7 +122,7 @@ def test_hostile_documents_take_little_time_and_lose_nothing(tmp_path, name, con
     begin = time.process_time()
     found = sections(tmp_path, name, content)
     assert time.process_time() - begin < 5
-    # What is in tags and titles is no text.
+    # Tags and titles contain no text.
     if "x" in content and not content.startswith("<title>"):
         assert any("x" in " ".join((one.title, *one.headings, one.text)) for one in found)
 

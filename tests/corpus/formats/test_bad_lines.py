@@ -50,7 +50,7 @@ def test_bad_lines_are_left_out_counted_and_kept(tmp_path, name):
     assert rows[0] == ["file", "line", "problem", "content"]
     assert [(row[0], int(row[1])) for row in rows[1:]] == [(str(path), line) for line in lines]
     assert bad.lines()[0] == (
-        f"warning: {len(lines)} lines could not be read and were left out; all of them are in"
+        f"warning: {len(lines)} lines could not be read and were left out; they are listed in"
         f" {tmp_path / 'bad.tsv'}"
     )
     assert bad.lines()[1].startswith(f"  {path}:{lines[0]}: ")
@@ -103,7 +103,7 @@ def test_a_line_that_is_read_twice_counts_once_and_ten_are_named():
 def test_to_stop_is_the_default_and_other_ways_are_refused(tmp_path):
     with pytest.raises(DataError, match="broken"):
         BadLines().reject(DataError("broken", path="x"))
-    with pytest.raises(ConfigError, match="on_error is 'ignore'"):
+    with pytest.raises(ConfigError, match=r"on_error: .* 'ignore'"):
         BadLines("ignore")
 
 
@@ -147,7 +147,7 @@ def cut(path, content, share=0.7):
 
 
 def packed_pairs(folder, kind):
-    """A damaged file of ``MANY``, by what it is called after."""
+    """Write a damaged file of ``MANY``, named by its kind."""
     lines = "".join(f"{a}\t{b}\n" for a, b in MANY).encode()
     if kind == "x.tsv.gz":
         return cut(folder / kind, gzip.compress(lines))
@@ -182,13 +182,13 @@ def test_pairs_before_the_damage_are_kept_and_counted(tmp_path, kind):
     skipped = Counter()
     with BadLines("skip", tmp_path / "bad.tsv") as bad:
         found = read(path, bad, skipped=skipped)
-    # What was packed wrong is random bytes, of which a line or two may be read before the packer
+    # The damaged part is random bytes, of which a line or two may be read before the packer
     # notices.
     right = next((n for n, pair in enumerate(found) if pair != MANY[n]), len(found))
     assert right > 0.5 * len(MANY)
     assert len(found) - right <= (2 if kind == "x.zip" else 0)
     assert skipped["rest of a damaged file"] == 1
-    assert bad.damages[0].endswith(f"; kept: {len(found):,} pairs before that")
+    assert bad.damages[0].endswith(f"; kept {len(found):,} pairs before the damage")
     assert str(tmp_path) in bad.lines()[-1]
     assert len((tmp_path / "bad.tsv").read_text(encoding="utf-8").splitlines()) == 2 + bad.count
 

@@ -37,9 +37,9 @@ def test_line_separators_of_unicode_are_text(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a\tb\nno tab\n", "deu-eng.tsv:2: expected text TAB text, got 1 column, 1 of them"),
-        ("a\tb\tc\n", "deu-eng.tsv:1: expected text TAB text, got 3 columns, 3 of them"),
-        ("a\tb\nc\t \n", "deu-eng.tsv:2: expected text TAB text, got 2 columns, 1 of them"),
+        ("a\tb\nno tab\n", "deu-eng.tsv:2: expected text TAB text, found 1 column, 1 of them"),
+        ("a\tb\tc\n", "deu-eng.tsv:1: expected text TAB text, found 3 columns, 3 of them"),
+        ("a\tb\nc\t \n", "deu-eng.tsv:2: expected text TAB text, found 2 columns, 1 of them"),
         ("", "deu-eng.tsv: the file is empty"),
     ],
 )
@@ -62,18 +62,18 @@ def test_aligned_files(tmp_path):
 def test_misaligned_files_are_named_with_their_counts(tmp_path):
     (tmp_path / "deu_Latn.txt").write_text("eins\nzwei\ndrei\n")
     (tmp_path / "eng_Latn.txt").write_text("one\ntwo\n")
-    with pytest.raises(DataError, match=r"deu_Latn.txt: 3 lines, but eng_Latn.txt .* has 2"):
+    with pytest.raises(DataError, match=r"deu_Latn.txt: has 3 lines, but eng_Latn.txt .* has 2"):
         read_aligned([tmp_path / "deu_Latn.txt", tmp_path / "eng_Latn.txt"])
 
 
 def test_missing_empty_and_blank(tmp_path):
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="file not found"):
         read_evaluation_lines(tmp_path / "none.txt")
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(DataError, match="file is empty"):
         read_evaluation_lines(tmp_path / "empty.txt")
     (tmp_path / "blank.txt").write_text("one\n \n")
-    with pytest.raises(DataError, match=r"blank.txt:2: a blank line"):
+    with pytest.raises(DataError, match=r"blank.txt:2: the line is blank"):
         read_evaluation_lines(tmp_path / "blank.txt")
 
 

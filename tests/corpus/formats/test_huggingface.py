@@ -58,14 +58,14 @@ def test_empty_sides_are_counted_and_bad_rows_told(tmp_path):
 
 @needs_datasets
 def test_what_is_no_data_set(tmp_path):
-    with pytest.raises(DataError, match="one kind"):
+    with pytest.raises(DataError, match="one format"):
         list(read_pairs(tmp_path))
     (tmp_path / "a.parquet").write_bytes(b"no parquet")
     with pytest.raises(DataError, match="as a data set"):
         list(read_pairs(tmp_path))
-    with pytest.raises(DataError, match=r"name\.parquet"):
+    with pytest.raises(DataError, match=r"ends in \.parquet"):
         write_pairs(PAIRS, tmp_path / "x", format="huggingface")
-    with pytest.raises(DataError, match="nothing was written"):
+    with pytest.raises(DataError, match="nothing is written"):
         write_pairs([], tmp_path / "x.parquet")
 
 

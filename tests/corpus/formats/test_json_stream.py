@@ -63,11 +63,11 @@ def test_only_a_part_is_held(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ('{"a": 1}', 1, "'{', expected a list"),
-        ("[1,\n2", 2, "ends in the middle"),
-        ("[1\n2]", 2, "'2', expected a comma"),
-        ('[1,\n{"a": }]', 2, "not JSON"),
-        ("", 1, "ends in the middle"),
+        ('{"a": 1}', 1, "expected a list, found '{'"),
+        ("[1,\n2", 2, "ends inside the list"),
+        ("[1\n2]", 2, "expected a comma"),
+        ('[1,\n{"a": }]', 2, "not valid JSON"),
+        ("", 1, "ends inside the list"),
     ],
 )
 def test_errors_name_the_line(tmp_path, text, line, message):

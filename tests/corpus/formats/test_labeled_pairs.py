@@ -110,12 +110,16 @@ def test_languages_given_where_nothing_says(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "lines", "message"),
     [
-        ("nli", ["a\tb\tneutral", "a\tb\tmaybe"], ":2: label 'maybe'; .*contradiction, entail"),
-        ("nli", ["a\tb\t2"], ":1: 3 columns, .*'nli'"),
-        ("sts", ["a\tb\t3.0", "a\tb\t5.5"], r":2: label '5\.5'; .*0 to 5"),
-        ("sts", ["a\tb\t3.0", "a\tb"], ":2: 2 columns"),
+        (
+            "nli",
+            ["a\tb\tneutral", "a\tb\tmaybe"],
+            ":2: unknown label 'maybe'; .*contradiction, entail",
+        ),
+        ("nli", ["a\tb\t2"], ":1: found 3 columns .*'nli'"),
+        ("sts", ["a\tb\t3.0", "a\tb\t5.5"], r":2: unknown label '5\.5'; .*0 to 5"),
+        ("sts", ["a\tb\t3.0", "a\tb"], ":2: .*found 2 columns"),
         ("sts", ["a\tb\t3.0", "a\t \t3.0"], r":2: a sentence is empty"),
-        ("sts", ["score\tsentence1\tsentence2", "3\ta"], r":2: 2 columns; expected 3 columns"),
+        ("sts", ["score\tsentence1\tsentence2", "3\ta"], r":2: expected 3 columns .* 2 columns"),
         ("sts", ["sentence1\tsentence2\tgold_label"], ":1: no column .*'sts'; .*: sent"),
         (
             "nli",
@@ -134,7 +138,7 @@ def test_broken_tables(tmp_path, kind, lines, message):
     ("line", "message"),
     [
         ("{", ":1: not JSON"),
-        ("[1]", ":1: list, expected an object"),
+        ("[1]", ":1: .*list"),
         ('{"sentence1": "a"}', ":1: no column sentence2 or hypo"),
     ],
 )
@@ -144,7 +148,7 @@ def test_broken_json(tmp_path, line, message):
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="file not found"):
         rows(tmp_path / "none.tsv", "nli")
 
 
@@ -186,10 +190,13 @@ READERS = {
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1\ta\tb\n1\ta\n", "de.test.tsv:2: 2 columns; expected 3 columns, tabs between them"),
-        ("1\ta\tb\nx\ta\tb\n", "de.test.tsv:2: label 'x'; expected "),
+        (
+            "1\ta\tb\n1\ta\n",
+            "de.test.tsv:2: expected 3 columns with tabs between them, found 2 columns",
+        ),
+        ("1\ta\tb\nx\ta\tb\n", "de.test.tsv:2: unknown label 'x'; expected "),
         ("1\ta\tb\n1\t \tb\n", "de.test.tsv:2: a sentence is empty; fill it in or remove the row"),
-        ("", "de.test.tsv: no labeled pairs in it"),
+        ("", "de.test.tsv: the file contains no labeled pairs"),
     ],
     ids=["columns", "label", "sentence", "empty"],
 )

@@ -30,7 +30,7 @@ def test_columns_and_ids(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "place"),
-    [("a\tb\nc\n", ":2: 1 column"), ("a\tb\n\tc\n", ":2: the label"), ("", "is empty")],
+    [("a\tb\nc\n", ":2: .*found 1 column"), ("a\tb\n\tc\n", ":2: the label"), ("", "is empty")],
     ids=["columns", "label", "empty"],
 )
 def test_broken_tables_are_one_line(tmp_path, content, place):
@@ -40,7 +40,7 @@ def test_broken_tables_are_one_line(tmp_path, content, place):
 
 def test_a_key_that_is_missing(tmp_path):
     path = write(tmp_path / "a.jsonl", {"stars": 5}, {"stars": 1})
-    with pytest.raises(DataError, match=r":1: no review_body"):
+    with pytest.raises(DataError, match=r":1: .*review_body"):
         read_labeled_json(path, label="stars", text="review_body")
 
 

@@ -43,5 +43,5 @@ def test_a_file_is_called_by_its_language(tmp_path, name, code):
 
 
 def test_a_name_without_a_language(tmp_path):
-    with pytest.raises(DataError, match="no language in"):
+    with pytest.raises(DataError, match="no language"):
         language_of(tmp_path / "sentences-2024.txt")

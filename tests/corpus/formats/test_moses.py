@@ -2,7 +2,7 @@ import zipfile
 
 import pytest
 
-from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
+from interlingua.corpus.formats.bitext import PairWithFields, TextPair, read_pairs, write_pairs
 from interlingua.errors import DamagedFileError, DataError
 from tests.corpus.conftest import write
 
@@ -43,7 +43,7 @@ def test_files_of_other_names(tmp_path):
     (tmp_path / "right.txt").write_text("one\r\n")
     both = (tmp_path / "left.txt", tmp_path / "right.txt")
     assert list(read_pairs(both, source_language="de", target_language="en")) == [ONE]
-    with pytest.raises(DataError, match="the files' names"):
+    with pytest.raises(DataError, match="--source-language and --target-language"):
         next(read_pairs(both))
 
 
@@ -53,9 +53,9 @@ def test_files_of_other_names(tmp_path):
 )
 def test_misaligned_files_name_the_short_one_and_its_line(tmp_path, german, english, short):
     prefix = two_files(tmp_path, "x.de-en", german, english)
-    with pytest.raises(DataError, match=r"goes on; .*aligned") as caught:
+    with pytest.raises(DataError, match=r"has more lines.*aligned") as caught:
         list(read_pairs(prefix))
-    assert str(caught.value).startswith(f"{prefix}.{short}:2: ends here")
+    assert str(caught.value).startswith(f"{prefix}.{short}:2: the file ends here")
 
 
 def test_a_bad_byte_is_reported_for_its_own_file(tmp_path):
@@ -68,7 +68,7 @@ def test_a_bad_byte_is_reported_for_its_own_file(tmp_path):
 def test_the_written_names_carry_codes_and_compression(tmp_path):
     assert write_pairs([ONE], tmp_path / "x.gz", format="moses") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.de.gz", "x.en.gz"]
-    with pytest.raises(DataError, match="nothing was written"):
+    with pytest.raises(DataError, match="nothing is written"):
         write_pairs([], tmp_path / "y")
     scripts = [TextPair("a", "b", "zho_Hans", "zho_Hant")]
     write_pairs(scripts, tmp_path / "z")
@@ -103,9 +103,15 @@ def test_opus_zip_with_its_other_members(tmp_path):
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({"a.de-en.de": "eins\nzwei\n", "a.de-en.en": "one\n"}, r"a\.de-en\.en:2: ends here"),
-        ({"a.de-en.de": b"eins\n\xff\n", "a.de-en.en": "one\ntwo\n"}, r"a\.de-en\.de:2: not UTF-8"),
-        ({"a.xml": "x"}, "no two members"),
+        (
+            {"a.de-en.de": "eins\nzwei\n", "a.de-en.en": "one\n"},
+            r"a\.de-en\.en:2: the file ends here",
+        ),
+        (
+            {"a.de-en.de": b"eins\n\xff\n", "a.de-en.en": "one\ntwo\n"},
+            r"a\.de-en\.de:2: .*not UTF-8",
+        ),
+        ({"a.xml": "x"}, "expected two members"),
     ],
 )
 def test_broken_opus_zips(tmp_path, members, message):
@@ -118,12 +124,12 @@ def test_no_zip_and_a_damaged_member(tmp_path):
     path.write_bytes(b"PK not at all")
     with pytest.raises(DataError, match=r"x\.zip: .*zip archive"):
         list(read_pairs(path))
-    with pytest.raises(DataError, match="can't be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         list(read_pairs(tmp_path / "none.zip"))
     opus(path, {"a.de-en.de": "eins\n" * 9, "a.de-en.en": "one\n" * 9})
     content = path.read_bytes()
     path.write_bytes(content.replace(b"eins\neins", b"eins\nzwei", 1))
-    with pytest.raises(DamagedFileError, match=r"x\.zip!a\.de-en\.de: damaged"):
+    with pytest.raises(DamagedFileError, match=r"x\.zip!a\.de-en\.de: is damaged"):
         list(read_pairs(path))
 
 
@@ -140,3 +146,22 @@ def test_two_regions_of_one_language_are_two_files(tmp_path):
     assert [pair[:2] for pair in found] == [("en_GB", "en_US")]
     found = read_pairs(tmp_path / "ui", source_language="de", target_language="en-US")
     assert [pair[:2] for pair in found] == [("de_CH", "en_US")]
+
+
+@pytest.mark.parametrize("name", ["out", "out.zip", "out.po"])
+def test_values_without_a_place_are_named_once(tmp_path, caplog, name):
+    pairs = [
+        PairWithFields.of(TextPair("a", "b", "deu_Latn", "eng_Latn", 0.5), {"file": f"{n}.po"})
+        for n in range(3)
+    ]
+    format = {"out": "moses", "out.zip": "opus", "out.po": "gettext"}[name]
+    assert write_pairs(pairs, tmp_path / name, format=format) == 3
+    (record,) = caplog.records
+    text = record.getMessage()
+    assert str(tmp_path / name) in text
+    assert "score, file" in text
+    assert ".jsonl" in text
+    caplog.clear()
+    plain = [TextPair("a", "b", "deu_Latn", "eng_Latn")]
+    write_pairs(plain, tmp_path / name, format=format)
+    assert not caplog.records

@@ -183,7 +183,7 @@ def test_mrtydi_as_topics_qrels_and_collection(tmp_path, topics, qrels, collecti
 
 
 def topics_in(folder, *, qrels=QRELS, docs=DOCS, topics=TOPICS):
-    """The three files in their layout, without the one that is None."""
+    """Write the three files in their layout, except those that are None."""
     if qrels is not None:
         write(folder / "qrels.train.txt", qrels)
     if docs is not None:
@@ -194,12 +194,12 @@ def topics_in(folder, *, qrels=QRELS, docs=DOCS, topics=TOPICS):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"qrels": None}, r"there is no qrels.train.txt .*"),
-        ({"docs": None}, r"there is no docs.jsonl .*"),
-        ({"qrels": "1 0 5#0\n"}, "qrels.train.txt:1: 3 columns; .*question 0 passage"),
-        ({"qrels": "1 0 99 1\n"}, "docs.jsonl: lacks 1 passage .*'99'"),
-        ({"docs": [{"id": "5#0"}]}, r"docs.jsonl:1: no text here, only id"),
-        ({"topics": "1\n"}, r"topic.train.tsv:1: 1 column; .*question id, question"),
+        ({"qrels": None}, r"qrels.train.txt not found"),
+        ({"docs": None}, r"docs.jsonl not found"),
+        ({"qrels": "1 0 5#0\n"}, "qrels.train.txt:1: .*question 0 passage grade, found 3"),
+        ({"qrels": "1 0 99 1\n"}, "docs.jsonl: 1 passage .*'99'"),
+        ({"docs": [{"id": "5#0"}]}, r"docs.jsonl:1: .* key text, found only id"),
+        ({"topics": "1\n"}, r"topic.train.tsv:1: .*question id, question .* 1 column"),
     ],
 )
 def test_broken_topics(tmp_path, files, message):
@@ -208,7 +208,7 @@ def test_broken_topics(tmp_path, files, message):
 
 
 def test_topics_without_a_language(tmp_path):
-    with pytest.raises(DataError, match="call the file"):
+    with pytest.raises(DataError, match="'language'"):
         list(read_questions(topics_in(tmp_path / "mine" / "mine")))
 
 
@@ -217,37 +217,37 @@ def test_topics_without_a_language(tmp_path):
     [
         ("q.csv", "", "unknown layout"),
         ("nq.json", '[\n{"question": " "}]', r"nq.json:2: 'question' is blank"),
-        ("nq.json", '[\n{"question": true}]', r"nq.json:2: 'question' must be text"),
+        ("nq.json", '[\n{"question": true}]', r"nq.json:2: 'question': expected text"),
         (
             "nq.json",
             '[{"question": "a", "positive_ctxs": [{"title": [], "text": "x"}]}]',
-            "'title' must be text",
+            "'title': expected text",
         ),
         (
             "nq.json",
             '{"data": [{"paragraphs": [{"context": "c", "qas": [{"question": ""}]}]}]}',
             "'question' is blank",
         ),
-        ("nq.json", '[\n{"positive_ctxs": []}]', r"nq.json:2: no question here"),
+        ("nq.json", '[\n{"positive_ctxs": []}]', r"nq.json:2: .* key question"),
         (
             "nq.json",
             '[\n{"question": "a", "positive_ctxs": {}}]',
-            r"nq.json:2: positive_ctxs is not a list",
+            r"nq.json:2: positive_ctxs: expected a list",
         ),
         (
             "nq.json",
             '[{"question": "a", "positive_ctxs": [{"title": "x"}]}]',
-            r"nq.json:1: no text here",
+            r"nq.json:1: .* key text",
         ),
         ("nq.json", '[{"question": "a", "language": "qqq"}]', r"nq.json:1: language .*qqq"),
-        ("nq.json", '[{"question": "a"},\n3]', r"nq.json:2: int, expected an object"),
-        ("nq.json", '{"data": [{"title": "x"}]}', r"not SQuAD's form .*KeyError 'paragraphs'"),
+        ("nq.json", '[{"question": "a"},\n3]', r"nq.json:2: expected an object"),
+        ("nq.json", '{"data": [{"title": "x"}]}', r"form of SQuAD .*KeyError 'paragraphs'"),
         ("nq.json", '{"data":\n,}', r"nq.json:2: not JSON"),
-        ("mrtydi.jsonl", '{"query": "a"}\n', r"mrtydi.jsonl: its language is unknown"),
-        ("ko.jsonl", '{"query": "a"}\n[]\n', r"ko.jsonl:2: list, expected an object"),
+        ("mrtydi.jsonl", '{"query": "a"}\n', r"mrtydi.jsonl: the language is unknown"),
+        ("ko.jsonl", '{"query": "a"}\n[]\n', r"ko.jsonl:2: .*list"),
         ("ko.jsonl", "{\n", r"ko.jsonl:1: not JSON"),
-        ("questions.questions.tsv", "", "questions.passages.txt: no such file"),
-        ("en.questions.tsv", "", r"en.passages.txt: no such file"),
+        ("questions.questions.tsv", "", "questions.passages.txt: file not found"),
+        ("en.questions.tsv", "", r"en.passages.txt: file not found"),
     ],
 )
 def test_broken_files(tmp_path, name, text, message):
@@ -258,9 +258,9 @@ def test_broken_files(tmp_path, name, text, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0\t2\twhat\n", ":1: passage '2'; en.passages.txt has lines 0 to 1"),
-        ("0\t-1\twhat\n", r":1: passage '-1'"),
-        ("\n0\t1\n", r":2: 2 columns; .*question id"),
+        ("0\t2\twhat\n", ":1: unknown passage '2'; en.passages.txt .* 0 to 1"),
+        ("0\t-1\twhat\n", r":1: unknown passage '-1'"),
+        ("\n0\t1\n", r":2: .*question id.* 2 columns"),
     ],
 )
 def test_broken_lines(tmp_path, line, message):

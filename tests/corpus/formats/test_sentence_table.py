@@ -118,7 +118,7 @@ def test_a_column_is_on_the_named_sheet_below_the_named_row(tmp_path):
     assert list(read_column(path, column=SentenceColumn("1", "texte", 3))) == ["1", "2"]
     for place, part in (
         (SentenceColumn("Deutsch", "Text"), "Info|Sheet, Texte"),
-        (SentenceColumn("Deutsch", "Texte", 9), "no row 9"),
+        (SentenceColumn("Deutsch", "Texte", 9), "row 9"),
     ):
         with pytest.raises(DataError, match=part):
             list(read_column(path, column=place))

@@ -83,7 +83,7 @@ def test_columns_called_by_languages_name_them_and_may_be_chosen(tmp_path):
     [
         ("a b", TableColumns(0, 1)),
         ("Score TARGET source_language Source", TableColumns(3, 1, 0, 2, header=True)),
-        ("no never", TableColumns(0, 1)),  # "no" alone is a word, and no header
+        ("no never", TableColumns(0, 1)),  # only "no" is a word, and no header
         ("en_text th_text", TableColumns(0, 1, header=True, languages=("eng_Latn", "tha_Thai"))),
         ("text no_text", TableColumns(0, 1)),
         ("0.5 a b", TableColumns(1, 2, 0)),
@@ -98,8 +98,8 @@ def test_the_first_row_tells_the_columns(row, found):
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        ("source,target\na,b\nc\n", 3, "1 column, expected 2"),
-        ("source,target\na,b,c\n", 2, "3 columns, expected 2"),
+        ("source,target\na,b\nc\n", 3, "expected 2 columns, found 1"),
+        ("source,target\na,b,c\n", 2, "expected 2 columns, found 3"),
         ('source,target\na,b\n"c,d\ne,f\n', 3, "end of data"),
         ("score,source,target\nx,a,b\n", 2, "score 'x'"),
         ("source,target,source_language\na,b,qqq\n", 2, "unknown language 'qqq'"),
@@ -128,7 +128,7 @@ def test_a_workbook_as_people_make_it(tmp_path):
         [3, None, "lost", "note"],
     )
     skipped = Counter()
-    with pytest.raises(DataError, match=r"x\.xlsx:5: 4 columns, expected 3"):
+    with pytest.raises(DataError, match=r"x\.xlsx:5: expected 3 columns, found 4"):
         texts(path, skipped=skipped)
     path = sheet(path, ["German", "English"], ["Ja", "Yes"], [], [7, 2.5], [None, "lost"])
     assert texts(path, skipped=skipped) == [("Ja", "Yes"), ("7", "2.5"), ("", "lost")]

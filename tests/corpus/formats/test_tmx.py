@@ -112,7 +112,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 
 
 def test_a_script_is_written_where_a_language_has_several(tmp_path):
-    """CAT tools file texts under ``de``, and ``de-Latn`` elsewhere."""
+    """Check ``de-Latn`` where CAT tools expect ``de``."""
     pairs = [TextPair("a", "b", "deu_Latn", "zho_Hans"), TextPair("c", "d", "srp_Cyrl", "tha_Thai")]
     write_pairs(pairs, tmp_path / "t.tmx")
     written = (tmp_path / "t.tmx").read_text(encoding="utf-8")

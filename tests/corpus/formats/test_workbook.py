@@ -39,12 +39,12 @@ def test_a_zip_bomb_is_refused(tmp_path, monkeypatch):
     path = sheet(tmp_path / "x.xlsx", *[["Ja" * 400, "Yes"]] * 2000)
     monkeypatch.setattr("interlingua.corpus.formats.workbook.FREE_EXPANSION_BYTES", 1000)
     monkeypatch.setenv("INTERLINGUA_MAX_EXPANSION", "2")
-    with pytest.raises(DataError, match="bytes grow to"):
+    with pytest.raises(DataError, match="bytes expand to"):
         texts(path, source_language="de", target_language="en")
 
 
 def test_a_row_far_below_the_last_is_refused(tmp_path, monkeypatch):
-    """The library makes all rows between, one after the other."""
+    """Limit the row number. The library would create all rows between."""
     path = sheet(tmp_path / "x.xlsx", ["Ja", "Yes"])
     changed = tmp_path / "y.xlsx"
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
@@ -61,7 +61,7 @@ def test_a_row_far_below_the_last_is_refused(tmp_path, monkeypatch):
 
 
 def test_what_excel_can_not_hold_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(DataError, match="Excel's cells hold 32,767"):
+    with pytest.raises(DataError, match=r"Excel cell .* 32,767"):
         write_pairs([HARD[0]._replace(source="x" * (_MAX_CHARACTERS + 1))], tmp_path / "x.xlsx")
     monkeypatch.setattr("interlingua.corpus.formats.workbook.MAX_ROWS", 3)
     with (

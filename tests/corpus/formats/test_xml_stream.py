@@ -34,7 +34,7 @@ def test_entries_before_are_let_go(tmp_path):
         ("<l><i>", "not well-formed"),
         ('<?xml version="1.0" encoding="utf-7"?><l/>', "encoding"),
         ('<?xml version="1.0" encoding="nothing"?><l/>', "encoding"),
-        ("<a>" * (_MAX_DEPTH + 1) + "</a>" * (_MAX_DEPTH + 1), "elements in each other"),
+        ("<a>" * (_MAX_DEPTH + 1) + "</a>" * (_MAX_DEPTH + 1), "nested elements"),
     ],
 )
 def test_what_can_not_be_read_is_one_line(text, what, tmp_path):

@@ -17,7 +17,7 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def looked(pairs, tmp_path_factory):
-    """The report of a file with all faults but an order, and its faults by kind."""
+    """The report of a file with all faults except the order, and its faults by kind."""
     folder = tmp_path_factory.mktemp("faulty")
     tests = folder / "our-test-set"
     tests.mkdir()

@@ -30,6 +30,24 @@ def test_languages(texts, code):
     assert guess_language(texts) == code
 
 
+FEW_WORDS = {
+    # Scots has as many or more of these words among its frequent ones.
+    "It is an option on the page with the list in it": "eng_Latn",
+    "Click on the name and on the picture with the mouse": "eng_Latn",
+    "Het is de man die in de tuin zit en een boek leest": "nld_Latn",
+}
+
+
+@pytest.mark.parametrize("text", FEW_WORDS)
+def test_few_words_are_of_the_common_language(text):
+    assert guess_language([text]) == FEW_WORDS[text]
+
+
+def test_many_words_of_a_rare_language_are_not_taken_for_its_common_relative():
+    texts = ["It wad be braw tae gang wi the fowk that bide thair", "Whit wis it like, hae ye mair"]
+    assert guess_language(texts * 5) == "sco_Latn"
+
+
 def test_scripts_of_mixed_texts():
     assert script_shares(["abc", "абв"]) == {"Latn": 0.5, "Cyrl": 0.5}
     assert script_shares(["1"]) == {}

@@ -15,7 +15,7 @@ def slips_of(pairs, portion=300):
 
 
 def slipped(pairs, at, shift):
-    """Pairs of which a side has more lines from a place on: targets if the shift is positive."""
+    """Insert lines into one side of pairs: into the targets if the shift is positive."""
     sources = [pair[0] for pair in pairs]
     targets = [pair[1] for pair in pairs]
     side = targets if shift > 0 else sources

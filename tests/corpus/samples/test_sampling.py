@@ -93,10 +93,10 @@ def test_caps_that_make_no_sense_are_refused(wrong):
 @pytest.mark.parametrize(
     ("n", "temperature", "caps", "message"),
     [
-        ({"a": 1, "b": 1}, 1, {"max_share": 0.4}, "2 language pairs can't share"),
-        ({"a": 1, "b": 1}, 1, {"min_share": 0.6}, "2 language pairs can't share"),
-        ({"a": 1}, 0, {}, "temperature = 0"),
-        ({"a": 1}, math.nan, {}, "temperature = nan"),
+        ({"a": 1, "b": 1}, 1, {"max_share": 0.4}, "2 language pairs cannot share"),
+        ({"a": 1, "b": 1}, 1, {"min_share": 0.6}, "2 language pairs cannot share"),
+        ({"a": 1}, 0, {}, "temperature: .* found 0"),
+        ({"a": 1}, math.nan, {}, "temperature: .* found nan"),
         ({"a": 0}, 1, {}, "nothing can be sampled"),
         ({}, 1, {}, "nothing can be sampled"),
     ],

@@ -27,7 +27,7 @@ def test_each_sentence_is_held_out_once_and_never_an_empty_one(triples, per_grou
 
 
 def star(languages, sentences):
-    """Each language pairs its own words with the same English sentences, as catalogues do."""
+    """Pair each language's own words with the same English sentences, like catalogues."""
     english = text_keys([f"english {i}" for i in range(sentences)])
     foreign = [
         text_keys([f"language {k} word {i}" for i in range(sentences)]) for k in range(languages)

@@ -11,23 +11,23 @@ from typing import Any
 
 
 def read_notebook(path: Path) -> dict[str, Any]:
-    """The notebook as it is stored."""
+    """Read the stored notebook."""
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return notebook
 
 
 def write_notebook(notebook: dict[str, Any], path: Path) -> None:
-    """Stores it as Jupyter does."""
+    """Store the notebook in the format of Jupyter."""
     path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def shown(cell: dict[str, Any]) -> str:
-    """The output that is stored with a cell."""
+    """Return the output that is stored with a cell."""
     return "".join("".join(output["text"]) for output in cell["outputs"])
 
 
 def run_cells(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Runs the code cells in their order; each with what it printed."""
+    """Run the code cells in order, and return each with its output."""
     names: dict[str, Any] = {}
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":

@@ -22,7 +22,7 @@ def workplace(tmp_path_factory):
 
 @pytest.fixture
 def run(workplace, monkeypatch, capsys):
-    """Runs a script in the working directory, and returns the lines that it printed."""
+    """Run a script in the working directory, and return the lines that it printed."""
 
     def run_script(name, *arguments):
         monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])

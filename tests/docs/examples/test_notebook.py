@@ -18,7 +18,7 @@ TOUR = FOLDER / "tour.ipynb"
 
 
 def without_scores(text):
-    """Scores, and what is counted by them, differ a little from one processor to the next."""
+    """Remove scores and counts, which differ between processors."""
     return re.sub(r"-?\d+\.\d+|\b\d+ pairs", "#", text)
 
 

@@ -11,7 +11,7 @@ from interlingua.encoder.modeling.backbone import BackboneConfig
 
 @pytest.fixture
 def prompted(tmp_path, word_vocabulary):
-    """A model that puts "en1 " before every text unless another prompt is given."""
+    """A model with "en1 " as the default prompt."""
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     encoder = Encoder.from_scratch(config, word_vocabulary)

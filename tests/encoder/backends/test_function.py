@@ -59,8 +59,8 @@ def test_a_version_is_what_vectors_are_kept_under(function_module):
     [
         ("my_embedder", "expected module:function"),
         ("no_such_module:embed", "No module named 'no_such_module'"),
-        ("my_embedder:nothing", "no 'nothing'; known: embed"),
-        ("my_embedder:number", "my_embedder:number.* of type int"),
+        ("my_embedder:nothing", "no 'nothing'; use one of: embed"),
+        ("my_embedder:number", "my_embedder:number.* found int"),
     ],
 )
 def test_a_function_that_cant_be_had(function_module, spec, message):
@@ -69,7 +69,7 @@ def test_a_function_that_cant_be_had(function_module, spec, message):
 
 
 def zero_for_numbers(texts):
-    """The lengths of texts, and zeros for numbers."""
+    """Encode texts as their lengths, and numbers as zeros."""
     return np.array([[not text.isdecimal(), len(text) * text.isalpha()] for text in texts], float)
 
 

@@ -32,7 +32,7 @@ def test_fewer_elements(prompted):
     assert (encoder.dim, encoder.whole_dim, info.dim, info.overrides) == (8, 32, 8, ("dim=8",))
     expected = Encoder.load(prompted).encode(TEXTS, truncate_dim=8)
     assert np.array_equal(encoder.encode(TEXTS), expected)
-    with pytest.raises(ConfigError, match=r"dim is 33, .* 32"):
+    with pytest.raises(ConfigError, match=r"dim: .* 32, found 33"):
         load_encoder(prompted, dim=33)
 
 
@@ -65,7 +65,7 @@ def test_a_model_with_two_towers_embeds_questions_by_its_own(prompted, towers):
     assert np.array_equal(encoder.encode(TEXTS), passages.encode(TEXTS))
     assert info.digest not in (passages.digest(), questions.digest())
     assert not hasattr(load_encoder(prompted)[0], "encode_queries")
-    with pytest.raises(ConfigError, match=r"two towers .* truncate_dim"):
+    with pytest.raises(ConfigError, match=r"truncate_dim .*two towers"):
         load_encoder(folder, dim=4)
 
 

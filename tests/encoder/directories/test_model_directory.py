@@ -37,9 +37,9 @@ def test_a_prompt_is_a_name_or_a_text_that_ends_as_one():
     assert settings.prompt_text("query") == settings.prompt_text(None) == "Frage: "
     for text in ("", "passage: ", "passage:", "为这个句子生成表示：", "Find this:\n"):
         assert settings.prompt_text(text) == text
-    with pytest.raises(ConfigError, match="prompt called 'passage', only query;"):
+    with pytest.raises(ConfigError, match=r"prompt 'passage'; .*query;"):
         settings.prompt_text("passage")
-    with pytest.raises(ConfigError, match="prompt called 'query', nor"):
+    with pytest.raises(ConfigError, match="prompt 'query'; it has no prompts"):
         EncodingSettings().prompt_text("query")
     # Its text is empty and not kept.
     assert EncodingSettings(default_prompt="document").prompt_text(None) == ""
@@ -99,10 +99,10 @@ def test_a_plain_hugging_face_folder_pools_by_mean_and_keeps_lengths(folder):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "gpt2"}, "model_type is 'gpt2'; .*bert, roberta, xlm-roberta"),
+        ({"model_type": "gpt2"}, "model_type 'gpt2' .*bert, roberta, xlm-roberta"),
         ({"position_embedding_type": "relative_key"}, "absolute positions"),
         ({"is_decoder": True}, "absolute positions"),
-        ({"hidden_size": 64}, r"has shape \(\d+, 32\), config.json says \(\d+, 64\)"),
+        ({"hidden_size": 64}, r"has shape \(\d+, 32\), expected \(\d+, 64\)"),
         ({"vocab_size": None}, "config.json has no vocab_size"),
     ],
 )
@@ -114,8 +114,8 @@ def test_other_architectures_are_refused(changes, message, folder):
 
 def test_a_broken_or_missing_config_is_one_line(folder):
     (folder / "config.json").write_text('{"model_type": "be')
-    with pytest.raises(CheckpointError, match=r"config.json: can't be read"):
+    with pytest.raises(CheckpointError, match=r"config.json: cannot be read"):
         Encoder.load(folder)
     (folder / "config.json").unlink()
-    with pytest.raises(CheckpointError, match=r"config.json: no such file"):
+    with pytest.raises(CheckpointError, match=r"config.json: file not found"):
         Encoder.load(folder)

@@ -64,9 +64,9 @@ def test_every_activation_goes_round(encoder, tmp_path):
         ({"use_residual": True}, "residual"),
         ({"module_input_name": "token_embeddings"}, "another input"),
         ({"activation_function": "my.Act"}, "my.Act"),
-        ({"in_features": -1}, "in_features is -1"),
-        ({"out_features": "7"}, "out_features is '7'"),
-        ({"in_features": 9}, "expected the shape"),
+        ({"in_features": -1}, "in_features: expected"),
+        ({"out_features": "7"}, "out_features: expected"),
+        ({"in_features": 9}, "expected shape"),
     ],
 )
 def test_unsupported_options_are_refused(folder, change, match):

@@ -83,7 +83,7 @@ def test_other_makers_tables(static, tmp_path):
 def test_what_is_broken_is_named(static, tmp_path):
     static.save(tmp_path / "m")
     save_file({"other": torch.zeros(2, 2)}, tmp_path / "m" / "model.safetensors")
-    with pytest.raises(CheckpointError, match=r"1 tensors is embedding\.weight"):
+    with pytest.raises(CheckpointError, match=r"embedding\.weight .*1 tensors"):
         Encoder.load(tmp_path / "m")
     static.save(tmp_path / "m")
     add_module(tmp_path / "m", "LSTM")

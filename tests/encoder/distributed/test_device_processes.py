@@ -28,8 +28,7 @@ def square(number):
 
 
 def square_in_company(number, folder):
-    """Waits until two processes have a task, so that the first one to start can't take all of
-    them."""
+    """Wait until two processes have a task, so that the first cannot take all of them."""
     (folder / str(os.getpid())).touch()
     end = time.monotonic() + 60
     while len(list(folder.iterdir())) < 2 and time.monotonic() < end:

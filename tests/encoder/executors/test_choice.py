@@ -66,7 +66,7 @@ def test_each_way_is_measured_once_for_all_processes(monkeypatch):
 
 
 def keep_busy(seconds):
-    """Takes processor time of this thread."""
+    """Use processor time of this thread."""
     end = choice.CLOCK() + seconds
     while choice.CLOCK() < end:
         pass
@@ -115,16 +115,16 @@ def chosen(*candidates, **options):
 @pytest.mark.parametrize(
     ("variable", "candidates", "options", "expected"),
     [
-        ("torch", ["kernel", "torch"], {}, ("torch", f"{EXECUTOR_VARIABLE} names it")),
+        ("torch", ["kernel", "torch"], {}, ("torch", f"{EXECUTOR_VARIABLE} requests it")),
         (FIRST, ["kernel", "torch"], {}, ("kernel", f"{EXECUTOR_VARIABLE} is {FIRST}")),
-        ("", ["torch"], {}, ("torch", "no other one can")),
-        ("kernel", ["torch"], {}, ("torch", "no other one can")),
+        ("", ["torch"], {}, ("torch", "the only executor that can compute this")),
+        ("kernel", ["torch"], {}, ("torch", "the only executor that can compute this")),
         ("", ["kernel", "torch"], {"decided": "small"}, ("kernel", "small")),
         (
             "torch",
             ["kernel", "torch"],
             {"decided": "small"},
-            ("torch", f"{EXECUTOR_VARIABLE} names it"),
+            ("torch", f"{EXECUTOR_VARIABLE} requests it"),
         ),
     ],
 )

@@ -37,7 +37,7 @@ BFLOATS = ("amx", "avx512")
 TILED = {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 192}
 """A shape of whole tiles, which AMX multiplies otherwise than the other variants do."""
 PAIRS_ERROR = 4e-5
-"""Of hidden states, some of which are 3, where float32 is multiplied as pairs of bfloats."""
+"""Error of hidden states up to 3, with float32 multiplied as pairs of bfloats."""
 SHAPES = {"any": {}, "tiled": TILED}
 both_shapes = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 OTHER_LAYERS = {
@@ -213,8 +213,7 @@ def test_bfloats_are_widened_where_they_are_not_multiplied(shape, random_batch):
     ],
 )
 def test_bytes_are_those_of_plain_torch(shape, random_batch):
-    """Up to where a number between two steps goes, which bfloat16 in attention decides now and
-    then."""
+    """Allow a rounding difference of one step, which occurs in bfloat16 attention."""
     backbone, batch = backbone_with(**shape), random_batch([17, 1, 64, 5, 12, 13, 33])
     states = states_of(CompiledBackbone(backbone, torch.int8), batch)
     plain = states_of(FrozenBackbone(backbone, torch.int8), batch)
@@ -261,7 +260,7 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(kind, shape, rand
     ],
 )
 def test_float32_is_the_backbone_for_layers_of_every_kind(layers, random_batch):
-    """In tens of tokens, hundreds, and one."""
+    """Use tens of tokens, hundreds, and one."""
     backbone = backbone_with(**layers)
     batch = random_batch([1, 17, 4, 4, 90, 64, 65, 130, 16, 15, 300])
     with torch.no_grad():
@@ -317,7 +316,7 @@ def test_layers_of_every_kind_are_close_and_the_same_by_threads_and_alone(
     ("shape", "reason"),
     [
         (sized(96, 4, 96, positions="rotary"), "a width is not a multiple of 16"),
-        (sized(48, 1, 96, positions="rotary"), "half a head"),
+        (sized(48, 1, 96, positions="rotary"), "half the width of a head"),
         (sized(64, 2, 72, gated=True), "a width is not a multiple of 16"),
     ],
 )
@@ -341,9 +340,9 @@ def test_what_goes_before_a_gate_has_to_fill_panels(random_batch):
 
 
 def test_a_config_does_not_decide_how_much_memory_angles_take():
-    """Of a learned table there are weights; a number alone is cheap to write."""
+    """Check a learned table, which has weights. A number in a config costs an attacker nothing."""
     shape = sized(64, 2, 96, positions="rotary", max_position_embeddings=1 << 20)
-    assert "table of angles" in CompiledBackbone.refusal(backbone_with(**shape), torch.float32)
+    assert "rotary table" in CompiledBackbone.refusal(backbone_with(**shape), torch.float32)
 
 
 def test_tiles_are_for_models_that_have_layers():
@@ -370,7 +369,7 @@ def test_empty_sentences_have_no_states(lengths, shape, random_batch, set_thread
 @needs_kernel
 @pairwise(variant=KERNEL_VARIANTS, shape=SHAPES, kind=FORMS)
 def test_several_threads_change_no_bit(kind, shape, random_batch, set_threads, monkeypatch):
-    """Also where there are more of them than cores, tokens or heads."""
+    """Use more threads than cores, tokens or heads too."""
     form, dtype, _ = kind
     backbone = backbone_with(**shape)
     if form.refusal(backbone, dtype) is not None:
@@ -427,7 +426,7 @@ def states_by(use_variant):
 
 @pytest.mark.parametrize("shape", [{}, sized(80, 5, 208)])
 def test_variants_give_the_same_float32_to_the_last_bit(shape, states_by, random_batch):
-    """They add in the same order; what stays out is one processor against another."""
+    """Check equal order of sums within variants. Processors may differ."""
     batch = random_batch([7, 300, 1, 33, 16])
     first, *others = states_by(KERNEL_VARIANTS, backbone_with(**shape), torch.float32, batch)
     assert all(torch.equal(states, first) for states in others)
@@ -451,8 +450,7 @@ def test_variants_give_the_same_int16_to_the_last_bit(
     ("dtype", "gap"), [(torch.float32, 1e-10), (torch.bfloat16, 2e-5), (torch.int8, 1e-4)]
 )
 def test_tiles_give_what_vectors_give_to_rounding(dtype, gap, states_by, random_batch):
-    """Sums in another order, float32 as pairs of bfloats, and in attention powers that were not
-    shifted."""
+    """Allow for other orders of sums, float32 as pairs of bfloats, and unshifted powers."""
     batch = random_batch([7, 300, 1, 33, 16])
     tiles, vectors = states_by(BFLOATS, backbone_with(**TILED), dtype, batch)
     assert not torch.equal(tiles, vectors)
@@ -461,7 +459,7 @@ def test_tiles_give_what_vectors_give_to_rounding(dtype, gap, states_by, random_
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_tiles_pass_on_what_is_no_number(bad, use_variant, random_batch):
-    """In the sentence that has it alone, although blocks of rows reach into the next one."""
+    """Check that NaN stays in its sentence, although blocks of rows reach into the next one."""
     use_variant("amx")
     if library("layers") is None:
         pytest.skip("needs a processor with AMX")
@@ -503,7 +501,7 @@ def test_bytes_are_the_same_by_other_instructions(variants, states_by, random_ba
 @needs_kernel
 def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
     frozen = CompiledBackbone(backbone_with(max_position_embeddings=20), torch.float32)
-    with pytest.raises(IndexError, match="from 0 to 99, got 5 to 100"):
+    with pytest.raises(IndexError, match="from 0 to 99, found 5 to 100"):
         frozen(torch.tensor([5, 100]), torch.tensor([0, 2]))
     with pytest.raises(IndexError, match=r"21 tokens, .*20"):
         frozen(torch.ones(21, dtype=torch.int64), torch.tensor([0, 21]))
@@ -514,7 +512,7 @@ def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
     "starts", [[0, 4], [0, 2], [0, 4, 3], [1, 3], [-1, 3], [0, 5, 3], [0, 3, 2, 3], []]
 )
 def test_wrong_boundaries_do_not_reach_the_kernel(monkeypatch, starts):
-    """The kernel is not needed, as it must not be called."""
+    """Check without the kernel, which must not be called."""
     frozen = CompiledBackbone(backbone_with(), torch.float32)
 
     class Kernel:
@@ -532,7 +530,7 @@ def test_the_kernel_is_taken_where_it_can_be(monkeypatch):
     for dtype in (torch.float32, torch.int8):
         assert type(freeze(fitting, dtype)) is kernel
         assert type(freeze(other, dtype)) is FrozenBackbone
-    assert CompiledBackbone.refusal(fitting, torch.float16) == "it has no float16"
+    assert CompiledBackbone.refusal(fitting, torch.float16) == "float16 is not supported"
     monkeypatch.setattr(compiled, "library", lambda name: None)
     for dtype in (torch.float32, torch.int8):
         assert type(freeze(fitting, dtype)) is FrozenBackbone

@@ -47,7 +47,7 @@ def backbone_with(*, dropout=0.0, **changes):
 
 
 def states_and_gradients(backbone, batch, *, autocast=False):
-    """Both from the same random numbers, the gradients by name and in float64."""
+    """Return states and gradients from equal random numbers, by name and in float64."""
     shape = (len(batch.input_ids), backbone.config.hidden_size)
     # The same under another default dtype.
     draw = torch.Generator().manual_seed(1)
@@ -63,7 +63,7 @@ def states_and_gradients(backbone, batch, *, autocast=False):
 
 
 def distances(one, other):
-    """Relative distance of the states, and of each gradient.
+    """Return the relative distances of the states and of each gradient.
 
     That of the keys' bias is 0 but for rounding.
     """
@@ -171,7 +171,7 @@ def test_without_the_kernel_nothing_is_taken(monkeypatch, random_batch):
 
 
 class NoKernel:
-    """Takes every call and writes nothing; its arguments are checked in ``calls.call_kernel``."""
+    """Kernel without effect. Its arguments are checked in ``calls.call_kernel``."""
 
     def __getattr__(self, name):
         return lambda *arguments: 0
@@ -191,7 +191,7 @@ DTYPES = [torch.float64, torch.bfloat16, torch.float16]
 @pytest.mark.parametrize("default_dtype", DTYPES, indirect=True)
 @pytest.mark.parametrize("activations", [torch.float32, torch.bfloat16])
 def test_buffers_do_not_take_torchs_default_dtype(default_dtype, activations, monkeypatch):
-    """Every buffer has the type that the C function writes, or ``call`` raises."""
+    """Check that every buffer has the type that the C function writes, or ``call`` raises."""
     monkeypatch.setattr("interlingua.kernels.calls.library", lambda name: NoKernel())
     x = torch.ones(7, 32, dtype=activations, requires_grad=True)
     qkv = torch.ones(7, 96, dtype=activations, requires_grad=True)
@@ -230,7 +230,7 @@ assert max(distances(found, expected)) < 1e-6
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
 def test_gradients_are_the_same_under_another_default_dtype(dtype):
-    """In a process of its own: buffers of too few bytes would corrupt the heap.
+    """Run in a separate process: too small buffers would corrupt the heap.
 
     Without the kernel, that of torch.
     """

@@ -54,7 +54,7 @@ class Instant(PlainBackbone):
 
 @pytest.fixture(autouse=True)
 def _measures(monkeypatch, tmp_path):
-    """Nothing remembered, and a cache folder of its own."""
+    """No stored measurements, and a separate cache folder."""
     monkeypatch.delenv(EXECUTOR_VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(choice_module, "_MEASURED", {})
@@ -159,7 +159,7 @@ def test_a_kernel_that_cannot_is_left_out_and_says_why(monkeypatch):
 
 @pytest.fixture
 def multiplies_int16():
-    """A backbone that the kernel takes, where the kernel multiplies int16."""
+    """A backbone that the kernel supports, if the kernel multiplies int16."""
     backbone = made(**MULTIPLES_OF_16)
     if Int16Backbone.refusal(backbone, torch.int8) is not None:
         pytest.skip("no such kernel here")
@@ -193,12 +193,12 @@ def test_tiles_and_kernels_without_int16_refuse_it(monkeypatch):
     monkeypatch.setattr(compiled, "library", lambda name: object())
     layouts = {
         "tiles": WeightLayout(panel=32, bfloats=True, tiles=True, int16s=True),
-        "no int16": WeightLayout(panel=16, bfloats=False),
+        "not multiply int16": WeightLayout(panel=16, bfloats=False),
     }
     for reason, layout in layouts.items():
         monkeypatch.setattr(compiled, "layout_of", lambda kernel, layout=layout: layout)
         assert reason in Int16Backbone.refusal(backbone, torch.bfloat16)
-        assert "kernel does" in Int16Backbone.refusal(backbone, torch.float32)
+        assert "executor kernel" in Int16Backbone.refusal(backbone, torch.float32)
 
 
 def test_first_measures_nothing(monkeypatch):

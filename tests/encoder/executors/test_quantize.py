@@ -63,7 +63,7 @@ def test_rounding_is_at_most_half_a_step_off(width):
 
 
 def test_a_channel_that_stands_out_costs_little():
-    """A plain scale per row would leave the other channels a tenth of the steps."""
+    """Add an outlier channel. A plain scale per row would leave few steps for the others."""
     torch.manual_seed(2)
     x, weight = torch.randn(64, 384), torch.randn(96, 384)
     x[:, 15] *= 100

@@ -24,7 +24,7 @@ keeps_float32 = training_passes.onednn_keeps_float32
 
 @pytest.fixture(autouse=True)
 def _kernel(monkeypatch):
-    """A kernel for training that does nothing, so that these tests need none, and no oneDNN."""
+    """A training kernel without effect, so that these tests need neither it nor oneDNN."""
     use_kernel(monkeypatch, NoKernel())
     with_onednn(monkeypatch, False)
 
@@ -40,7 +40,7 @@ def with_unit(monkeypatch, has_it):
 
 
 def with_rates(monkeypatch, **rates):
-    """Rates by the names of ways, with "_" for the space."""
+    """Set rates by the names of ways, with "_" for the space."""
     monkeypatch.delenv(EXECUTOR_VARIABLE)
     found = {name.replace("_", " "): rate for name, rate in rates.items()}
     monkeypatch.setattr(
@@ -73,7 +73,7 @@ def test_the_precision_is_that_of_the_fastest_way(monkeypatch):
 
 
 class SlowKernel:
-    """Takes ten milliseconds for each call."""
+    """Kernel that takes ten milliseconds for each call."""
 
     def __getattr__(self, name):
         def call(*arguments):

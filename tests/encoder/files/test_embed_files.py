@@ -23,7 +23,7 @@ from tests.storage.test_remote import store as store
 
 
 def encode(texts, out=None, report=None, show_progress_bar=SILENT):
-    """As encoders are called."""
+    """Encode with the signature of encoders."""
     lines = list(texts)
     vectors = embed(lines) if lines else np.zeros((0, 24), np.float32)
     report.texts += len(lines)
@@ -43,7 +43,7 @@ def written(texts):
 
 
 def run(files, output, *, by=encode, model="m", **options):
-    """The report of embedding files, and the progress."""
+    """Return the report of embedding files, and the progress."""
     progress = Recorded()
     names = [str(file) for file in files]
     found = embedded(by, names, str(output), model=model, progress=progress, **options)
@@ -74,7 +74,7 @@ def test_one_file_to_one(tmp_path, parts):
 
 
 def test_files_that_are_done_are_not_done_again(tmp_path, parts):
-    """The second file fails; then the run goes on; then the first file changes."""
+    """Fail at the second file, resume, and then change the first file."""
     folder, seen = tmp_path / "v", []
 
     def fails(texts, **how):
@@ -88,13 +88,13 @@ def test_files_that_are_done_are_not_done_again(tmp_path, parts):
     assert names_in(folder) == [_RECORD, "part-0.npy"]
     [summary], _ = run([parts], folder, by=fails)
     assert "3 x 24 float32" in summary
-    assert "1 files were there" in summary
+    assert "1 existing files were kept" in summary
     assert [len(texts) for texts in seen] == [5, 3, 3]
     (tmp_path / "part-0.txt").write_bytes(written(lines(6)))
     (folder / "part-1.npy").unlink()
     assert run([parts], folder)[1][-1] == (9, 9)
     assert len(np.load(folder / "part-0.npy")) == 6
-    with pytest.raises(ConfigError, match="v holds vectors"):
+    with pytest.raises(ConfigError, match=r"v: .*another model"):
         run([parts], folder, model="other")
     (folder / _RECORD).write_text("{}")
     with pytest.raises(DataError, match=r"embedded\.json: .*choose"):
@@ -105,7 +105,7 @@ def test_from_a_store_to_a_store(tmp_path, store):
     for number, size in enumerate((5, 3)):
         store.pipe(f"/texts/part-{number}.txt", written(lines(size)))
     _, progress = run(["memory://texts/*.txt"], "memory://vectors/")
-    # What is not here yet is taken for as long as what is.
+    # Missing files are estimated to be as long as the existing ones.
     assert progress == [(0, 10), (5, 10), (5, 8), (8, 8)]
     for number, size in enumerate((5, 3)):
         assert_vectors(io.BytesIO(store.cat(f"/vectors/part-{number}.npy")), lines(size))
@@ -113,7 +113,7 @@ def test_from_a_store_to_a_store(tmp_path, store):
     again, _ = run(
         ["memory://texts/*.txt"], "memory://vectors/", by=lambda *_: pytest.fail("again")
     )
-    assert "2 files were there" in again[0]
+    assert "2 existing files were kept" in again[0]
 
 
 @pytest.mark.parametrize("output", ["memory://vectors/", "memory://vectors/one.npy"])
@@ -143,7 +143,7 @@ def test_standard_input_with_a_bad_line(tmp_path, monkeypatch):
 
 
 def test_a_pipe_is_embedded_whole(tmp_path):
-    """Its lines were counted first, which left none to embed: no rows, and no error."""
+    """Count lines of a pipe once only: a second reading would find none."""
     reading, writing = os.pipe()
     os.write(writing, written(lines(5)))
     os.close(writing)
@@ -157,10 +157,10 @@ def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
     path.write_bytes(gzip.compress(written(lines(99)))[:-9])
     output = tmp_path / "a.npy"
     output.write_bytes(written(lines(9)))
-    with pytest.raises(ConfigError, match="would be lost"):
+    with pytest.raises(ConfigError, match="would be overwritten"):
         run([output], output)
     output.unlink()
-    with pytest.raises(DataError, match="cut short"):
+    with pytest.raises(DataError, match="incomplete"):
         run([path], output)
 
 
@@ -169,7 +169,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
     for name in names:
         name.parent.mkdir()
         name.write_text("a\n")
-    with pytest.raises(ConfigError, match=r"2 files .*same name"):
+    with pytest.raises(ConfigError, match=r"2 files: .*same name"):
         run(names, tmp_path / "v")
 
 
@@ -205,7 +205,7 @@ def test_a_column_of_a_table_gives_a_vector_per_row(tmp_path):
 
 
 def test_lines_that_can_not_be_read_become_blank_rows(tmp_path):
-    """Row i stays line i; of a damaged file the lines before the damage are embedded."""
+    """Keep row i for line i. Lines of a damaged file before the damage are embedded."""
     path, output = tmp_path / "a.txt", tmp_path / "a.npy"
     path.write_bytes(b"de1 de2\nde3 \xff\nde3 de4\n")
     found, _ = run([path], output, on_error="skip")

@@ -37,8 +37,7 @@ def test_every_portion_is_a_row_group(tmp_path):
 
 
 def test_portions_are_on_the_disk_before_the_end(tmp_path):
-    """Memory is bounded: the file under its temporary name grows with each portion by the portion's
-    bytes."""
+    """Check that the temporary file grows with each portion, so memory is bounded."""
     portion = np.ones((1000, 256), np.float32)
     with ParquetVectors(tmp_path / "v.parquet") as table:
         sizes = []

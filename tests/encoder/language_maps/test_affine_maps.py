@@ -81,7 +81,7 @@ def test_a_zero_vector_stays(labeled):
 
 
 def test_erase_matches_the_formula_of_the_paper(labeled):
-    """LEACE of the cross-covariance with one-hot languages, by numpy's pseudo-inverses."""
+    """Compute LEACE of the cross-covariance with one-hot languages by NumPy's pseudo-inverses."""
     weights = np.concatenate(
         [np.full(len(labeled[name]), 1 / 4 / len(labeled[name])) for name in LANGUAGES]
     )
@@ -100,8 +100,7 @@ def test_erase_matches_the_formula_of_the_paper(labeled):
 
 
 def test_erase_moves_vectors_less_than_project(labeled):
-    """LEACE moves the least in the norm of the whitened space among maps that equalize the
-    means."""
+    """Compare in the whitened norm, in which LEACE moves least of all maps that equalize means."""
     statistics = language_statistics(blocks(labeled))
     x = np.concatenate([labeled[name] for name in LANGUAGES]) - statistics.center
     inverse = np.linalg.inv(statistics.covariance)
@@ -150,7 +149,7 @@ def test_shift_needs_known_languages(labeled):
 def test_one_language_or_nan_is_refused(labeled):
     with pytest.raises(DataError, match="at least 2"):
         language_statistics([("a", np.ones((3, 2)))])
-    with pytest.raises(DataError, match="not finite"):
+    with pytest.raises(DataError, match="NaN or infinity"):
         language_statistics([("a", np.array([[1.0, np.nan]]))])
 
 

@@ -34,7 +34,7 @@ def test_map_read_back_gives_the_same_vectors(statistics, method, tmp_path):
 
 
 def test_missing_or_damaged_map_is_refused(statistics, tmp_path):
-    with pytest.raises(CheckpointError, match="no such file"):
+    with pytest.raises(CheckpointError, match="file not found"):
         read_map(tmp_path)
     path = tmp_path / MAP_FILE
     write_map(fit_language_map(statistics), path)
@@ -46,7 +46,7 @@ def test_missing_or_damaged_map_is_refused(statistics, tmp_path):
 
 
 def test_parts_of_another_kind_are_refused(statistics, tmp_path):
-    """A stranger's map: a bias of columns was a traceback where it was applied."""
+    """Use a foreign map. A bias of columns raised a traceback when it was applied."""
     from safetensors.numpy import load_file, save_file
 
     path = tmp_path / MAP_FILE

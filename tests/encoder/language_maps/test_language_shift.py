@@ -62,5 +62,5 @@ def test_damaged_or_unfitting_shift_is_refused(shifted, tmp_path):
 
 def test_export_to_other_libraries_is_refused(shifted, tmp_path):
     shifted.save(tmp_path / "m")
-    with pytest.raises(CheckpointError, match="by language"):
+    with pytest.raises(CheckpointError, match="per language"):
         export_model(tmp_path / "m", tmp_path / "out")

@@ -76,7 +76,7 @@ def tiny():
 
 @pytest.mark.parametrize("grad", [True, False])
 def test_given_positions_decide_the_distance(grad):
-    """Two sentences behind each other, of which the second counts from 0 again."""
+    """Put two sentences in a row, and count the second from 0 again."""
     backbone = tiny()
     ids = torch.randint(60, (10,), generator=torch.Generator().manual_seed(1))
     bounds = torch.tensor([0, 5, 10], dtype=torch.int32)

@@ -143,7 +143,7 @@ def test_what_is_saved_is_read_by_transformers(name, tmp_path, random_batch):
 
 @pytest.fixture
 def changed_config(tmp_path):
-    """A function that reads a folder of transformers after a change of its config."""
+    """A function that reads a folder of transformers with a changed config."""
 
     def read(name, change, *, without=()):
         transformers_model(name).save_pretrained(tmp_path)

@@ -74,7 +74,7 @@ def test_compiled_paths_leave_other_layers_to_torch(monkeypatch):
 
 
 def test_fused_steps_make_the_layer_of_their_three_passes(monkeypatch):
-    """Each pass of the kernel, replaced by torch, which says what it stands for."""
+    """Replace each pass of the kernel by its equivalent in torch."""
     layer = made()
     spec, layout = layer.spec, layout_of(LENGTHS)
     x = layout.arrange(torch.randn(sum(LENGTHS), 32, dtype=torch.float64))
@@ -98,7 +98,7 @@ def test_fused_steps_make_the_layer_of_their_three_passes(monkeypatch):
 
 
 def test_a_rotation_by_hand():
-    """Base 1, so that every pair turns by one radian a position."""
+    """Use base 1, so that every pair turns by one radian per position."""
     layout = layout_of([3])
     x = torch.tensor([[1.0, 0.0]] * 3)
     turned = apply_rotary(x, layout, heads=1, base=1.0)

@@ -72,7 +72,7 @@ def test_what_is_missing_or_misshapen_is_named(stored, tmp_path):
         from_huggingface_names(short, CONFIG, tmp_path)
     wrong = {**stored, "encoder.layer.0.output.dense.bias": torch.zeros(3)}
     with pytest.raises(
-        CheckpointError, match=r"output.dense.bias has shape \(3,\), config.json says \(8,\)"
+        CheckpointError, match=r"output.dense.bias has shape \(3,\), expected \(8,\)"
     ):
         from_huggingface_names(wrong, CONFIG, tmp_path)
     with pytest.raises(CheckpointError, match="a bert model"):
@@ -107,7 +107,7 @@ def test_a_file_cut_short_is_one_line(name, keep, stored, tmp_path):
     save(stored, tmp_path / name)
     data = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(data[:keep])
-    with pytest.raises(CheckpointError, match=r"(?s)cut short.*fetch") as caught:
+    with pytest.raises(CheckpointError, match=r"(?s)is damaged.*download") as caught:
         read_weights(tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -115,7 +115,7 @@ def test_a_file_cut_short_is_one_line(name, keep, stored, tmp_path):
 @pytest.mark.parametrize("text", ["{", '{"metadata": {}}'])
 def test_a_damaged_index_is_one_line(text, tmp_path):
     (tmp_path / "model.safetensors.index.json").write_text(text)
-    with pytest.raises(CheckpointError, match=r"index.json: (cut short or damaged|weight_map)"):
+    with pytest.raises(CheckpointError, match=r"index.json: (is damaged|weight_map)"):
         read_weights(tmp_path)
 
 
@@ -126,7 +126,7 @@ def test_a_pickle_with_code_is_refused(tmp_path):
 
     with (tmp_path / "pytorch_model.bin").open("wb") as file:
         pickle.dump(Surprise(), file)
-    with pytest.raises(CheckpointError, match="not plain tensors"):
+    with pytest.raises(CheckpointError, match="plain tensors"):
         read_weights(tmp_path)
 
 
@@ -154,7 +154,7 @@ def test_tensors_of_other_kinds_in_a_pickle_are_refused(change, stored, tmp_path
 
 @pytest.mark.parametrize(
     ("layers", "message"),
-    [(1, "layers 1 are left over"), (4, r"layers 2, 3 are missing"), (12, r"7, 8, 9, \.\.\. are")],
+    [(1, "layers 1 are unexpected"), (4, r"layers 2, 3 are missing"), (12, r"7, 8, 9, \.\.\. are")],
 )
 def test_another_number_of_layers_is_named(layers, message, stored, tmp_path):
     with pytest.raises(CheckpointError, match=message):
@@ -171,7 +171,7 @@ def test_two_models_in_one_file_are_refused(stored, tmp_path):
 
 
 def test_a_folder_without_weights(tmp_path):
-    with pytest.raises(CheckpointError, match=r"no model.safetensors and no pytorch_model.bin"):
+    with pytest.raises(CheckpointError, match=r"model.safetensors and pytorch_model.bin not found"):
         read_weights(tmp_path)
 
 

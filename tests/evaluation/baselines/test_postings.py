@@ -19,7 +19,7 @@ def drawn(count=40):
 
 
 def counted(found, word):
-    """Passage -> how often it holds a word, from all blocks."""
+    """Count a word by passage, from all blocks."""
     counts = {}
     for block in found.blocks():
         passages, times = block.postings(found.vocabulary[word])

@@ -62,10 +62,10 @@ def test_round_trip(tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"other": {"src": "a", "errtype": "x"}}, "errtype.devtest.json knows none"),
+        ({"other": {"src": "a", "errtype": "x"}}, "errtype.devtest.json contains no line"),
         (["b"], r'{"altered": {"src": .*\(AttributeError'),
-        ({"b": {"src": "a"}}, r"got something else \(KeyError: 'errtype'\)"),
-        ({"b": "a"}, r"got something else \(TypeError"),
+        ({"b": {"src": "a"}}, r"found another form \(KeyError: 'errtype'\)"),
+        ({"b": "a"}, r"found another form \(TypeError"),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path, table, message):
@@ -79,5 +79,5 @@ def test_a_missing_table_and_a_blank_line(tmp_path):
     with pytest.raises(DataError, match=r"errtype.devtest.json: .*line of eng_Latn_augmented"):
         read_altered(path)
     path.write_text("b\n\n")
-    with pytest.raises(DataError, match=r"eng_Latn_augmented.devtest:2: a blank line"):
+    with pytest.raises(DataError, match=r"eng_Latn_augmented.devtest:2: the line is blank"):
         read_altered(path)

@@ -30,7 +30,7 @@ def test_ids_become_rows(small):
     read = read_bucc(bucc_files(small)["zh-en"]["dev"])
     assert read.source.ids == ["zh-000000001", "zh-000000002", "zh-000000003"]
     assert read.source.texts == ["一 。", "二", "三"]
-    assert read.target.texts == ["one\ten", "two"]  # a sentence goes on to the line's end
+    assert read.target.texts == ["one\ten", "two"]  # a sentence extends to the line's end
     assert read.gold == [(2, 0), (0, 1)]
 
 
@@ -68,7 +68,7 @@ def test_nothing_here(tmp_path):
         (
             "dev.zh",
             "zh-1\t一\nzh-1\t二\n",
-            "dev.zh:2: .*'zh-1' stands here twice",
+            "dev.zh:2: .*'zh-1' occurs twice",
         ),
         ("dev.zh", "zh-000000003\n", r"dev.zh:1: expected id TAB sentence"),
         ("dev.en", "en-000000001\t \n", r"dev.en:1: expected id TAB sentence"),

@@ -40,8 +40,8 @@ def test_an_id_comes_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sports\n", "tsv:1: 1 column"),
-        ("sports\ta\tb\n", r"tsv:1: 3 columns"),
+        ("sports\n", "tsv:1: .*found 1 column"),
+        ("sports\ta\tb\n", r"tsv:1: .*found 3 columns"),
         ("sports\ta\n\tb\n", "tsv:2: the label .*empty"),
         ("sports\t \n", "tsv:1: the text .*empty"),
         ("", "file is empty"),
@@ -114,7 +114,7 @@ def test_cls_v1_takes_its_dev_set_evenly_from_the_unlabeled(tmp_path):
     with pytest.raises(DataError, match=r"test\.review"):
         sets["books.ja"]["test"]()
     write(below / "test.review", "<items></items>")
-    with pytest.raises(DataError, match="no reviews"):
+    with pytest.raises(DataError, match="no review"):
         sets["books.ja"]["test"]()
 
 

@@ -29,5 +29,5 @@ def test_files_that_end_with_a_language(tmp_path):
         suffixed_files(tmp_path)
     (tmp_path / "test.fr").rename(tmp_path / "corpus.deu")
     (tmp_path / "corpus.de").rename(tmp_path / "corpus.en")
-    with pytest.raises(DataError, match="of the same language"):
+    with pytest.raises(DataError, match="the same language"):
         suffixed_files(tmp_path)

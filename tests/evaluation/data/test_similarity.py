@@ -56,7 +56,7 @@ def test_sts17_in_four_layouts(tmp_path):
 def test_a_set_in_two_layouts_is_said_and_neither_is_taken(tmp_path, files, found):
     for name in files:
         write(tmp_path / name, "1\ta\tb\n")
-    with pytest.raises(DataError, match=f"({'|'.join(files)}) .*same set"):
+    with pytest.raises(DataError, match=f"({'|'.join(files)}) .*copy of"):
         found(tmp_path)
 
 
@@ -104,11 +104,11 @@ def test_sick_in_two_layouts(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1\ta\tb\n1\ta\n", "x.tsv:2: 2 columns; expected 3 columns, tabs between them"),
-        ("good\ta\tb\n", "x.tsv:1: label 'good'"),
-        ("nan\ta\tb\n", "x.tsv:1: label 'nan'"),
+        ("1\ta\tb\n1\ta\n", "x.tsv:2: expected 3 columns with tabs between them, found 2"),
+        ("good\ta\tb\n", "x.tsv:1: unknown label 'good'"),
+        ("nan\ta\tb\n", "x.tsv:1: unknown label 'nan'"),
         ("1\t \tb\n", "x.tsv:1: a sentence is empty"),
-        ("", "x.tsv: no labeled pairs"),
+        ("", "x.tsv: the file contains no labeled pairs"),
     ],
 )
 def test_broken_rows_are_one_line_with_the_place(tmp_path, content, message):
@@ -122,7 +122,7 @@ def test_gold_of_another_length_missing_gold_and_broken_json(tmp_path):
     write(tmp_path / "STS.input.track5.en-en.txt", "a\tb\nc\td\n")
     write(tmp_path / "en-de.jsonl", '{"score": 1}\n')
     files = sts17_files(tmp_path)
-    with pytest.raises(DataError, match=r"STS.gs.track5.en-en.txt: no such file"):
+    with pytest.raises(DataError, match=r"STS.gs.track5.en-en.txt: file not found"):
         read_scored_pairs(files["en-en"])
     write(tmp_path / "STS.gs.track5.en-en.txt", "1\n")
     with pytest.raises(DataError, match=r"2 lines, but STS.gs.track5.en-en.txt has 1"):

@@ -14,8 +14,7 @@ from interlingua.evaluation.metrics.average_precision import (
 
 
 def random_case(seed, queries=23, candidates=150, width=6):
-    """Vectors of small whole numbers: products are exact and often equal, and up to 5
-    relevant passages."""
+    """Draw vectors of small integers, with exact and often equal products."""
     rng = np.random.default_rng(seed)
     x = rng.integers(-2, 3, (queries, width)).astype(np.float32)
     y = rng.integers(-2, 3, (candidates, width)).astype(np.float32)
@@ -30,7 +29,7 @@ def counts_of(relevant):
 
 
 def test_worked_by_hand():
-    """Relevant at ranks 1, 3 and 6: (1/1 + 2/3 + 3/6) / 3; at rank 2 alone: 1/2."""
+    """Put relevant passages at ranks 1, 3 and 6: (1/1 + 2/3 + 3/6) / 3; at rank 2 only: 1/2."""
     ranks = np.array([[6, 1, 3], [2, 0, 0], [0, 0, 0]])
     found = question_average_precision(ranks, np.array([3, 1, 0]))
     np.testing.assert_allclose(found, [(1 + 2 / 3 + 1 / 2) / 3, 0.5, 0.0])

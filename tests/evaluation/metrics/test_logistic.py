@@ -26,8 +26,7 @@ SETTINGS = [
 
 
 def one_alone(x, y, split, l2, settings):
-    """SentEval's classifier without batching over splits: accuracy, weights and the passes it
-    took."""
+    """Run SentEval's classifier split by split: accuracy, weights and number of passes."""
     draw = np.random.RandomState(1111)
     torch.manual_seed(1111)
     layer = nn.Linear(x.shape[1], int(y.max()) + 1).double()

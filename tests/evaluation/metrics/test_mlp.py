@@ -16,7 +16,7 @@ SEEDS = (1, 2, 5)
 
 
 def laser(x, y, dev_x, dev_y, *, classes, seed, epochs):
-    """One network in torch's plain words: a DataLoader, nn.Dropout, optim.Adam.
+    """Train one network in torch's plain words: a DataLoader, nn.Dropout, optim.Adam.
 
     The last of the best epochs.
     """

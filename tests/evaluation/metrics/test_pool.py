@@ -11,7 +11,7 @@ from tests.progress_records import Recorded
 
 
 def naive(vectors, k):
-    """Every number by comparing one query with one candidate at a time."""
+    """Compute every number by comparing one query with one candidate at a time."""
     count, n, _ = vectors.shape
     alone, among_all = np.zeros((2, count, n, count), bool)
     own, own_without = np.zeros((2, count, n), bool)
@@ -52,7 +52,7 @@ def test_it_is_the_retrieval_of_the_evaluation():
 
 
 def test_worked_by_hand():
-    """Two languages of two lines: the first is at 0 and 10 degrees, the second at 30 and 90."""
+    """Use two languages of two lines: the first at 0 and 10 degrees, the second at 30 and 90."""
     degrees = np.radians([[0, 10], [30, 90]])
     found = search_pool(
         np.stack([np.cos(degrees), np.sin(degrees)], axis=2).astype(np.float32), k=1

@@ -48,8 +48,7 @@ def test_resamples_are_samples_with_repetitions():
 
 
 def plain_loop(scores, positive, drawn):
-    """Precision at each distinct score from the highest on, times the share of the positives gained
-    there."""
+    """Sum precision at each distinct score, times the share of positives gained there."""
     total = (drawn * positive).sum()
     found = taken = area = 0
     for score in sorted(set(scores.tolist()), reverse=True):

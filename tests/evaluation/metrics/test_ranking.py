@@ -22,7 +22,7 @@ QRELS = {"q1": {"d1": 1}, "q2": {"d2": 1, "d4": 1, "d11": 1}, "q3": {"d1": 1}, "
 
 
 def naive(qrels, run):
-    """The definitions in a double loop."""
+    """Compute the definitions in a double loop."""
     values = {"mrr_at_100": {}, "recall_at_100": {}, "ndcg_at_10": {}}
     for query, relevance in qrels.items():
         scores = run.get(query, {})

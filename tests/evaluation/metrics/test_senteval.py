@@ -33,7 +33,7 @@ def right(weights, x, y):
 
 
 def best_of_grid(x, y, rows, settings):
-    """Cross-validation over some rows: percent with two decimals, the first of the best."""
+    """Cross-validate over some rows: percent with two decimals, the first of the best."""
     tensors = torch.from_numpy(x), torch.from_numpy(y)
     folds = list(
         StratifiedKFold(settings.folds, shuffle=True, random_state=1111).split(x[rows], y[rows])

@@ -10,8 +10,7 @@ from interlingua.functional.margin import MARGINS
 
 
 def laser_xsim(faiss, x, y, margin, k):
-    """LASER's computation: two flat indexes, neighbors both ways, margin of the k candidates, best
-    one."""
+    """Run LASER's computation: two flat indexes, neighbors both ways, best margin of k."""
     x, y = x.copy(), y.copy()
     faiss.normalize_L2(x)
     faiss.normalize_L2(y)

@@ -94,5 +94,5 @@ def test_every_reader_is_of_a_task_of_mteb():
 
 def test_broken_data_of_ours_are_told_and_not_passed_over(data):
     (data / "stsb" / "en.test.tsv").write_text("four\ta\tb\n")
-    with pytest.raises(DataError, match=r"en\.test\.tsv:1: label 'four'"):
+    with pytest.raises(DataError, match=r"en\.test\.tsv:1: unknown label 'four'"):
         load_data(mteb.get_task("STSBenchmark"), data)

@@ -50,7 +50,7 @@ def test_a_pattern_cut_out_of_names_joins_seeds():
     columns = group_columns(results, "-s[0-9]+-best")
     assert names_of(columns) == ["ems (2 seeds)", "mexma", "LaBSE"]
     assert [column.seeds for column in columns] == [2, 1, 1]
-    with pytest.raises(ConfigError, match=r"'\[' is not a regular expression"):
+    with pytest.raises(ConfigError, match=r"'\[': not a regular expression"):
         group_columns(results, "[")
 
 

@@ -74,7 +74,7 @@ def test_the_baseline_may_be_another():
     assert data["baseline"] == 1
     assert data["tasks"][0]["mean"]["tests"][0][0] < 0
     assert data["tasks"][0]["mean"]["tests"][1] is None
-    with pytest.raises(ConfigError, match=r"no column 'stronk'; .*'strong'"):
+    with pytest.raises(ConfigError, match=r"column 'stronk'; .*'strong'"):
         page_data([make("weak", 0.5), make("strong", 0.9)], baseline="stronk")
 
 

@@ -68,7 +68,7 @@ def test_panels_on_other_data_are_marked_and_not_tested():
     placed, _ = place_analyses([panel("a", 0.2), panel("b", 0.6, data_sha256="1" * 64)], COLUMNS)
     bias = panel_tasks(placed, 2, 0)[0]
     assert bias["comparable"] == [True, False]
-    assert "can't be compared" in bias["notes"][0]
+    assert "cannot be compared" in bias["notes"][0]
     assert "tests" not in bias["mean"]
 
 

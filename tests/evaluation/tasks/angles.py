@@ -27,7 +27,7 @@ def rows(cosines=COSINES, gold=GOLD, letters="ab"):
 
 
 def protocol_sized(folder, names):
-    """Sets of 250 pairs, as STS17's are.
+    """Write sets of 250 pairs, like STS17's.
 
     The k-th set's cosines agree with the judgments but for k swaps.
     """

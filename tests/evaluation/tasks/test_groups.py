@@ -71,7 +71,7 @@ def test_mexmas_languages():
 
 
 def test_mexmas_languages_that_labse_and_dap_have():
-    """With English 81, 72 and 34; the two lists by their differences from others."""
+    """Check 81, 72 and 34 languages with English, and the two lists by their differences."""
     mexma, labse, dap = (set(FLORES_GROUPS[name]) for name in ("mexma", "mexma_labse", "mexma_dap"))
     assert [len(found) + 1 for found in (mexma, labse, dap)] == [81, 72, 34]
     assert all(len(codes) == len(set(codes)) for codes in FLORES_GROUPS.values())

@@ -28,12 +28,12 @@ class Topics:
 
 
 def topic_rows(language, size, first=0):
-    """Label and text of so many examples, the labels in turn."""
+    """Return labels and texts of a number of examples, the labels in turn."""
     return [(TOPICS[n % 3], f"{language} {TOPICS[n % 3]} {n}") for n in range(first, first + size)]
 
 
 def write_topics(folder, languages, *, train=36, dev=12, test=21):
-    """Your own layout: ``german.train.tsv``."""
+    """Write the layout for user data: ``german.train.tsv``."""
     folder.mkdir(parents=True, exist_ok=True)
     for language in languages:
         for split, size, first in (("train", train, 0), ("dev", dev, 1000), ("test", test, 2000)):

@@ -30,7 +30,7 @@ LARGEST_FIRST_BYTES = 100_000
 
 
 class Reader(NamedTuple):
-    """What reads one kind of file.
+    """Reader of one kind of file.
 
     Attributes:
         suffix: of the file's name.
@@ -176,7 +176,7 @@ def read_some_questions(path: Path) -> None:
 
 
 def of_suffix(suffix: str) -> list[bytes]:
-    """Files of the hostile corpus that are small enough to start from."""
+    """Return files of the hostile corpus that are small enough to start from."""
     return [
         content
         for name, content in bitexts.FILES.items()

@@ -25,7 +25,7 @@ def parts(encoder, random_batch, *, layers=1, skip):
 
 
 def chosen(labels):
-    """Where a loop's labels are, and what they are."""
+    """Return the places of a loop's labels, and the labels."""
     labels = torch.cat(labels)
     places = (labels != IGNORED).nonzero()[:, 0]
     return LabeledTokens(places, labels[places])
@@ -36,7 +36,7 @@ def chosen(labels):
 def test_enhanced_decoding_is_equations_4_to_7(framed_encoder, random_batch, skip, model_type):
     config = dataclasses.replace(
         framed_encoder.backbone.config, model_type=model_type
-    )  # where positions begin
+    )  # where positions start
     encoder = Encoder.from_scratch(config, framed_encoder.vocabulary).eval()
     backbone = encoder.backbone
     decoder, batch, labels, h = parts(encoder, random_batch, skip=skip)

@@ -54,7 +54,7 @@ def test_lstm_is_its_recurrence_sentence_by_sentence():
 
 
 class Recorder(torch.nn.Module):
-    """Stands for dropout and keeps the widths of what went through."""
+    """Replacement for dropout that records the widths of its inputs."""
 
     def __init__(self):
         super().__init__()

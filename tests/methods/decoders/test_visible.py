@@ -32,7 +32,7 @@ def layer_and_streams(dtype=torch.float64):
 
 
 def some(rows, length):
-    """A different pattern for each row of the batch: by (row, i, j), and always j = 0."""
+    """Build a pattern by (row, i, j) for each row of the batch, with j = 0 always visible."""
     i, j = torch.arange(length)[:, None], torch.arange(length)[None]
     shown = (rows[:, None, None] * 7 + i * 3 + j * 5) % 4 < 2
     return shown | (j == 0)

@@ -1,4 +1,4 @@
-"""Heads that tell tokens: what they select, and the translation head against loops over
+"""Heads that predict tokens: their selections, and the translation head against loops over
 sentences."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def test_without_a_transform_states_are_compared_with_words_themselves():
 
 
 def translation(encoder, batch, *, layers=1, skip=1, language=None, hidden=None):
-    """The head's answer for (2i translated into 2i + 1), and by hand."""
+    """Return the head's answer for (2i translated into 2i + 1), and the answer by hand."""
     head = TranslationHead(encoder.backbone, layers, mask_id=2, skip=skip).eval()
     with torch.no_grad():
         head.backbone.word_embeddings.weight += 0.1 * torch.randn_like(

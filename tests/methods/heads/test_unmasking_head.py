@@ -13,7 +13,7 @@ SMALL = UnmaskingHeadConfig(layers=2, heads=4, intermediate_size=24)
 
 
 def torch_layers(head):
-    """The same layers as torch writes them, with the same weights."""
+    """Build the same layers from torch's modules, with the same weights."""
     copies = []
     for layer in head.layers:
         spec = layer.spec
@@ -44,7 +44,7 @@ def torch_layers(head):
 
 
 def padded_reference(head, states, cu_seqlens, vectors):
-    """What the head gives, computed on a padded rectangle with torch's layers."""
+    """Compute the head's output on a padded rectangle with torch's layers."""
     skipped = int(head.replaces_first)
     sentences = [
         torch.cat([vectors[row : row + 1], part[skipped:]])
@@ -62,7 +62,7 @@ def padded_reference(head, states, cu_seqlens, vectors):
 
 @pytest.fixture(params=["plain", "framed"])
 def one(request, encoder, framed_encoder):
-    """An encoder that opens sentences with a token, or one that doesn't."""
+    """An encoder with or without a token at the start of sentences."""
     return {"plain": encoder, "framed": framed_encoder}[request.param]
 
 
@@ -126,7 +126,7 @@ def test_it_starts_as_torch_starts_layers(encoder):
 
 
 def test_a_width_that_heads_do_not_divide(encoder):
-    with pytest.raises(ConfigError, match=r"5 heads .* width 32"):
+    with pytest.raises(ConfigError, match=r"width 32 .* 5 heads"):
         UnmaskingHead(UnmaskingHeadConfig(heads=5), encoder)
 
 
@@ -134,5 +134,5 @@ def test_a_width_that_heads_do_not_divide(encoder):
     "wrong", [{"layers": 0}, {"heads": 0}, {"intermediate_size": -1}, {"dropout": 1.0}]
 )
 def test_sizes_are_checked(wrong):
-    with pytest.raises(ConfigError, match=f"{next(iter(wrong))} is"):
+    with pytest.raises(ConfigError, match=f"{next(iter(wrong))}: expected"):
         UnmaskingHeadConfig(**wrong)

@@ -19,8 +19,7 @@ def test_a_tiny_update_is_not_lost(encoder):
 
 @pytest.mark.parametrize("compensated", [True, False])
 def test_a_compensated_average_is_that_of_float64(encoder, compensated):
-    """The paper's decay and a student 0.1 % away: an update is 1e-8 of the weight, below float32's
-    resolution."""
+    """Move by 1e-8 of the weight, below float32's resolution: the paper's decay, 0.1 % apart."""
     decay, steps = 0.99999, 400
     with torch.no_grad():
         for weight in encoder.parameters():
@@ -46,7 +45,7 @@ def test_a_compensated_average_is_that_of_float64(encoder, compensated):
 
 
 def test_a_compensated_average_of_all_weights_is_that_of_each(encoder):
-    """To the bit: Kahan's sum, weight by weight."""
+    """Compare with Kahan's sum, weight by weight, to the bit."""
     teacher = EmaTeacher(encoder, compensated=True)
     weights = [weight.clone() for weight in teacher.encoder.parameters()]
     losses = [torch.zeros_like(weight) for weight in weights]

@@ -108,7 +108,7 @@ def test_a_bank_is_compared_with_its_digests_before_it_is_used(path, caplog):
     content[-1] ^= 1
     (path / "vectors.npy").write_bytes(content)
     assert read_bank_record(path, verify=True) is None
-    assert "vectors.npy was cut or changed" in caplog.text
+    assert "vectors.npy was truncated or changed" in caplog.text
 
 
 def test_only_a_bank_is_replaced(path, tmp_path):

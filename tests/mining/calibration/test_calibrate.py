@@ -44,7 +44,7 @@ def run(folder, tmp_path, **options):
 
 
 def curves(lines):
-    """The rows of each reliability curve that was reported."""
+    """Return the rows of each reported reliability curve."""
     tables = "\n".join(lines).split("predicted  right   pairs  from score\n")[1:]
     row = re.compile(r" *([\d.]+)  ([\d.]+) +([\d,]+) +([\d.]+)\n")
     found = []
@@ -89,9 +89,9 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
     assert found.measures["separation"] > 0.9
     assert lines[-1] == f"written: {tmp_path / 'c.json'}"
     assert "380 lines, 380 texts" not in lines[0]
-    assert "300 held-out ones among them" in lines[0]
+    assert "including 300 held-out texts" in lines[0]
     both, recovered = re.search(
-        r"of (\d+) pairs with both sides (\d+) were found", lines[2]
+        r"of (\d+) pairs with both sides, (\d+) were found", lines[2]
     ).groups()
     assert int(both) == 200
     assert int(recovered) > 150
@@ -115,8 +115,7 @@ def test_gold_alone(folder, tmp_path):
 
 
 def test_judged_pairs(folder, tmp_path):
-    """A third of the pairs, more of the good ones: chosen by their score, which leaves the curve as
-    it is."""
+    """Judge a third of the pairs, selected by score, which leaves the curve unchanged."""
     mined = mine(*sides(folder), tmp_path / "work")
     right = two_sides.sides(folder, 80, 300)[2]
     rows = [
@@ -127,7 +126,7 @@ def test_judged_pairs(folder, tmp_path):
     write_lines(tmp_path / "labels.tsv", [*rows, "1\tnobody\tknows"])
     lines = run(folder, tmp_path, labels=tmp_path / "labels.tsv")
     found = load_calibration(tmp_path / "c.json", "de", "en")
-    assert f"{len(rows)} of {len(rows) + 1} judged pairs are among those found" in lines
+    assert f"{len(rows)} of {len(rows) + 1} judged pairs are among the mined pairs" in lines
     assert found.prior == pytest.approx(80 / len(mined.pairs), abs=0.05)
     expected = found.probability(np.array(mined.pairs["score"])).sum()
     assert expected == pytest.approx(found.prior * len(mined.pairs))
@@ -148,8 +147,8 @@ def test_files_of_judged_pairs(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "no right and wrong pairs"),
-        ({"parallel": "a", "labels": "b"}, "two ways to learn"),
+        ({}, "--parallel .*--labels or --gold"),
+        ({"parallel": "a", "labels": "b"}, "--parallel and --labels"),
     ],
 )
 def test_what_cant_be_learned_from(folder, tmp_path, options, message):
@@ -166,4 +165,4 @@ def test_a_precision_that_no_pair_reaches_is_told_in_words():
     assert any(
         line.startswith("precision 0.50: 400 pairs, from score 1.0000 on (") for line in lines
     )
-    assert "precision 0.90: no pair is that likely" in lines
+    assert "precision 0.90: no pair reaches it" in lines

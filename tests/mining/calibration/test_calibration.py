@@ -34,15 +34,14 @@ def test_steps_are_level_beyond_their_ends():
 
 
 def test_another_share_of_right_pairs_multiplies_the_odds():
-    """Even odds at a share of 1/2 are odds of 1 to 9 at a share of 1/10 (Bayes)."""
+    """Convert even odds at a share of 1/2 to odds of 1 to 9 at a share of 1/10 (Bayes)."""
     assert calibration().probability([1.1], prior=0.1).tolist() == pytest.approx([0.1])
     assert calibration(prior=0.1).probability([1.1]).tolist() == pytest.approx([0.1])
 
 
 @pytest.mark.parametrize("prior", [0.02, 0.3, 0.9])
 def test_the_share_of_right_pairs_is_found_again(prior):
-    """Scores drawn as the calibration has them: right ones exp(30 s) times likelier, a shift of a
-    Gaussian."""
+    """Draw scores like the calibration: right ones exp(30 s) times likelier, a Gaussian's shift."""
     rng = np.random.default_rng(0)
     # two Gaussians, 0.3 apart: their log likelihood ratio is a line of slope 30 through 1.1
     width = 0.1
@@ -64,7 +63,7 @@ def test_no_right_pair_at_all():
 
 
 def test_cuts_by_hand():
-    """Means of the best 1, 2, 4 (two of one score) and 5: 0.9, 0.8, 0.6, 0.5."""
+    """Compute means of the best 1, 2, 4 (two of one score) and 5: 0.9, 0.8, 0.6, 0.5."""
     scores, probabilities = np.array([1.0, 3.0, 2.0, 1.0, 0.5]), np.array([0.4, 0.9, 0.7, 0.4, 0.1])
     cuts = expected_cuts(scores, probabilities, [0.95, 0.9, 0.75, 0.6, 0.5])
     assert [(cut.precision, cut.score, cut.pairs) for cut in cuts] == [
@@ -84,7 +83,7 @@ def test_a_threshold_is_the_least_that_is_precise_enough():
     assert found == [1.1, 1.1, 1.2, 1.2]
     with pytest.raises(ConfigError, match=r"precision of 0.95; .* 0.9"):
         curve.threshold(0.95)
-    with pytest.raises(ConfigError, match="no precision was reached"):
+    with pytest.raises(ConfigError, match="no precision is reached"):
         calibration(cuts=()).threshold(0.5)
 
 
@@ -101,7 +100,7 @@ def test_a_file_keeps_all_language_pairs(tmp_path):
         load_calibration(path, "fr", "en")
     with pytest.raises(ConfigError, match="made with another"):
         load_calibration(path, "zh", "en", model="other")
-    with pytest.raises(ConfigError, match="'mine ratio k=4 max', not 'score'"):
+    with pytest.raises(ConfigError, match="'mine ratio k=4 max', not by 'score'"):
         load_calibration(path, "zh", "en", scoring="score")
 
 
@@ -124,7 +123,7 @@ def test_two_writers_of_one_file_lose_no_language_pair(tmp_path, monkeypatch):
 
 
 def test_a_device_is_written_to_and_not_read(monkeypatch):
-    """Reading one as the file so far took all memory."""
+    """Check that a device is not read first, which took all memory."""
     monkeypatch.setattr(module, "load_calibrations", lambda path: pytest.fail("it was read"))
     save_calibration(calibration(), "/dev/null")
     with pytest.raises(DataError, match="/dev/full"):
@@ -159,5 +158,5 @@ def test_no_calibration_file(tmp_path, text):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="file not found"):
         load_calibrations(tmp_path / "none.json")

@@ -35,7 +35,7 @@ run(Path(sys.argv[1]), "killed", encode=words.encode)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_run_killed_at_three_points_ends_with_the_same_files(listed, counted):
-    """In the second document's vectors, before the journal has it, and in the third one's texts."""
+    """Kill in the second document's vectors, before its journal entry, and in the third's texts."""
     for place, moment in (("encoder", 3), ("journal", 1), ("texts", 250)):
         assert run_script(KILLED, listed, place, moment) == -signal.SIGKILL, place
     assert (listed / "killed" / _JOURNAL).is_file()

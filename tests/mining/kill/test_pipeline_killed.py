@@ -31,7 +31,7 @@ mined = mine(source, target, folder / "work", memory=SMALL)
 
 
 def test_a_run_killed_at_three_points_ends_with_the_same_bytes(tmp_path):
-    """In the middle of the vectors, of the tiles and of the pairs."""
+    """Kill in the middle of the vectors, of the tiles and of the pairs."""
     for folder, deaths in (
         ("killed", [("vectors", 5), ("tiles", 4), ("pairs", 1)]),
         ("straight", []),

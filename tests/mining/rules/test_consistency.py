@@ -19,12 +19,18 @@ DIFFERENT = [
     ("Help", "도움말", "도움"),
     ("Print", "طباعة", "اطبع"),
     ("Back", "חזרה", "אחורה"),
-    ("Book", "किताब", "कताब"),  # a vowel sign alone
-    ("Exit", "Çıkış", "Çıkıs"),  # a cedilla alone
+    ("Book", "किताब", "कताब"),  # only a vowel sign
+    ("Exit", "Çıkış", "Çıkıs"),  # only a cedilla
     ("Delete {0}", "Poista {0}", "Poista {1}"),
     ("Price", "5 €", "5 $"),
     ("Options", "ตัวเลือก", "ตัวเลือด"),
     ("Error 404", "Σφάλμα 404", "Σφάλμα 405"),
+    ("Size", "1.5 MB", "15 MB"),
+    ("Time", "1:30 h", "130 h"),
+    ("Share", "5 %", "5"),
+    ("Pages", "3-5", "35"),
+    ("Cold", "-5 °C", "5 °C"),
+    ("Part", "1/2", "12"),
 ]
 # Two pairs that are the same for a reader, or have different texts.
 CONSISTENT = [
@@ -42,6 +48,12 @@ CONSISTENT = [
     (("Help", ""), ("Help", "Помощь")),  # no translation before
     (("Help", "Помощь"), ("Help", "...")),  # none after
     (("", "مساعدة"), ("?", "خروج")),  # no source
+    (("Size", "1.5 MB"), ("Size", "1,5 MB")),
+    (("Version 1.5", "Version 1.5"), ("Version 15", "Version 15")),
+    (("Size", "1.500 MB"), ("Size", "1500 MB")),
+    (("Size", "1,234,567 B"), ("Size", "1’234’567 B")),
+    (("Pages", "3-5"), ("Pages", "3 – 5")),
+    (("Version 2.", "Версия 2."), ("Version 2", "Версия 2")),
     (("{0} files", "{0} ไฟล์"), ("{1} files", "{1} ไฟล์")),
 ]
 CHECKS = {"translations": OneTranslation, "sources": OneSource}
@@ -52,7 +64,7 @@ def second_score(name, first, second):
     check = CHECKS[name](("", ""), None)
     scores = []
     for source, target in (first, second):
-        # The other check is given the sides in the other order.
+        # The other check gets the sides in the other order.
         sides = ([source], [target]) if name == "translations" else ([target], [source])
         scores.append(check.score(Pairs(*sides, np.zeros(1))).item())
     assert scores[0] == 0

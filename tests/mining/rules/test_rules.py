@@ -243,7 +243,7 @@ RIGHT = {
 
 
 def found(name, case):
-    """What a rule counts and says of a pair."""
+    """Return a rule's count and findings for a pair."""
     languages, source, target = case
     one, other = languages.split("-")
     check = find_check(name)((CODES[one], CODES[other]), None)

@@ -42,8 +42,7 @@ def test_a_function_is_built_again_from_its_config(function, model):
 
 
 def test_a_collection_on_the_disk_keeps_its_function(function, model, tmp_path):
-    """Opened by another client, without the function, it embeds the query with the query's
-    prompt."""
+    """Open a collection by another client without the function, and use the query's prompt."""
     import chromadb
 
     settings = chromadb.Settings(anonymized_telemetry=False)

@@ -23,14 +23,14 @@ pytest.importorskip("lancedb")
 
 @pytest.fixture(scope="module")
 def processes():
-    """Starts processes that have imported all but LanceDB: its threads survive no fork."""
+    """Start processes that have not imported LanceDB: its threads do not survive a fork."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["interlingua.retrieval.searcher", "pyarrow.dataset"])
     return context
 
 
 def outcome(send, function, *arguments):
-    """Sends what the function returned, or the name of its error."""
+    """Send what the function returned, or the name of its error."""
     try:
         send.send(function(*arguments))
     except InterlinguaError as error:
@@ -47,7 +47,7 @@ def in_a_process(context, function, *arguments):
 
 
 def meanwhile(monkeypatch, module, name, action):
-    """Runs the action once, as the function of the module is called."""
+    """Run the action once, like a call of the module's function."""
     real = getattr(module, name)
     found = []
 

@@ -19,20 +19,20 @@ END = "when it is done, before it is reported"
 
 
 class Point(NamedTuple):
-    """Where a command dies."""
+    """Point at which a command is killed."""
 
     operation: str
     """A method of PassageIndex, or of LanceDB's table or database."""
     call: int
-    """Which call of it, from 1."""
+    """Number of the call, from 1."""
     moment: str | int
-    """BEGIN or END, or inside: as a file that it writes grows beyond so many bytes."""
+    """BEGIN or END, or inside: when a file that it writes grows beyond a number of bytes."""
 
 
 def die_at(owner: type, point: Point) -> None:
-    """From now on a call of the method ends this process.
+    """Make a call of the method end this process.
 
-    At the beginning and at the end that is kill -9. Inside, the system ends the process in the
+    At the start and at the end that is kill -9. Inside, the system ends the process in the
     middle of a write, just as abruptly: at the first one beyond the size that a file may have.
     """
     real: Callable[..., Any] = getattr(owner, point.operation)
@@ -58,7 +58,7 @@ def die_at(owner: type, point: Point) -> None:
 
 
 def run(action: str, folder: Path, given: list[Any], point: Point, reports: Path) -> None:
-    """Runs the command, which writes the passages that it reports as committed."""
+    """Run the command, which writes the passages that it reports as committed."""
     import lancedb
     import torch
 
@@ -86,7 +86,7 @@ class Written(Progress):
 
 
 def perform(action: str, folder: Path, given: list[Any], progress: Progress = SILENT) -> Any:
-    """The command, with what it is given: the model and files, files, or ids and a condition."""
+    """Run the command with its arguments: model and files, files, or ids and a condition."""
     from interlingua.retrieval.searcher import add_to_index, build_index, delete_from_index
 
     if action == "build":

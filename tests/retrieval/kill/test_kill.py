@@ -1,5 +1,4 @@
-"""An index loses no row that was reported when its process dies, and the same command goes on from
-there."""
+"""An index loses no reported row when its process dies, and the same command resumes."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ POINTS = [
 
 @pytest.fixture(scope="module")
 def processes():
-    """Starts processes that have imported all but LanceDB: its threads survive no fork."""
+    """Start processes that have not imported LanceDB: its threads do not survive a fork."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         ["interlingua.retrieval.searcher", "pyarrow.dataset", "lance_namespace"]
@@ -60,12 +59,12 @@ def built(model, tmp_path_factory):  # noqa: F811
 
 
 def texts_of(paths, index):
-    """Id -> text of the passages in files, in their order."""
+    """Map id -> text of the passages in files, in their order."""
     return {passage.id: passage.text for passage in read_files(list_index_files(paths, index))}
 
 
 def rows(index):
-    """Id -> text and id -> vector of the rows; no id is there twice."""
+    """Return id -> text and id -> vector of the rows, with distinct ids."""
     table = PassageIndex(index)._table.search().select(["id", "text", "vector"]).to_list()
     texts = {row["id"]: row["text"] for row in table}
     assert len(texts) == len(table)
@@ -73,8 +72,7 @@ def rows(index):
 
 
 def prepare(action, model, folder):  # noqa: F811
-    """What the command is given, the rows before it, those after it, and those that it writes, in
-    their order."""
+    """Return the command's arguments, the rows before and after, and the rows written, in order."""
     index = folder / "index"
     files = sorted(folder.glob("*_*.txt"))
     german, english, french, _ = files

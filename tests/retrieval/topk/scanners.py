@@ -1,4 +1,4 @@
-"""What both ways of going through pairs must find."""
+"""Expected results of both ways to scan pairs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from interlingua.retrieval.topk.tiles import TilePlan, neighbor_blocks, sides_di
 
 
 def crowded(seed, n, m, d):
-    """Vectors of length 1 with cosines near 0.8, as a sentence encoder's, with near and
-    true repeats."""
+    """Draw unit vectors with cosines near 0.8, like a sentence encoder's, and (near) repeats."""
     rng = np.random.default_rng(seed)
     center = rng.standard_normal(d)
     x, y = (rng.standard_normal((size, d)) * 0.5 + center for size in (n, m))
@@ -24,19 +23,19 @@ def crowded(seed, n, m, d):
 
 
 def scaled(vectors):
-    """To length 1."""
+    """Scale vectors to length 1."""
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def oracle(x, y, k):
-    """All similarities in float64, rounded; sorted by value, then by index."""
+    """Compute all similarities in float64, rounded; sorted by value, then by index."""
     similarities = (x.astype(np.float64) @ y.T.astype(np.float64)).astype(np.float32)
     order = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(similarities, order, axis=1), order
 
 
 def decaying(seed, n, m, d, rate):
-    """Vectors with coordinates that shrink by a rate each along axes of their own.
+    """Draw vectors with coordinates that shrink by a rate each along separate axes.
 
     Half of them with a pair.
     """
@@ -49,32 +48,32 @@ def decaying(seed, n, m, d, rate):
 
 
 def turned(x, y):
-    """The frame of two sides, with axes however few they are."""
+    """Return the frame of two sides, with at least a few axes."""
     rest = np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)])
     axes = np.linalg.eigh(rest.T @ rest)[1][:, ::-1]
     return Frame(x.mean(axis=0), y.mean(axis=0), np.ascontiguousarray(axes, np.float32))
 
 
 def centered(x, y):
-    """The frame of two sides without axes."""
+    """Return the frame of two sides without axes."""
     return Frame(x.mean(axis=0), y.mean(axis=0))
 
 
 def empty_lists(x, y, k):
-    """Of both sides."""
+    """Return empty lists of both sides."""
     of_x = NeighborLists.empty(len(x), min(k, len(y)))
     return of_x, NeighborLists.empty(len(y), min(k, len(x)))
 
 
 def scan_all(scanner, x, y, of_x, of_y=None):
-    """Brings the lists of two sides up to date with all pairs at once."""
+    """Update the lists of two sides with all pairs at once."""
     left = scanner.prepare(Block(x, 0), of_x=True)
     right = scanner.prepare(Block(y, 0), of_x=False)
     scanner.scan(left, right, of_x, of_y)
 
 
 def assert_equal(found, expected):
-    """Lists or neighbors of both sides, to the bit."""
+    """Compare lists or neighbors of both sides, to the bit."""
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.indices, other.indices)
         values = "values" if hasattr(one, "values") else "similarities"
@@ -82,7 +81,7 @@ def assert_equal(found, expected):
 
 
 def read_neighbors(plan, folder):
-    """What a search on disk has found of both sides."""
+    """Return the neighbors of both sides from a search on disk."""
 
     def joined(side):
         parts = [near for _, near in neighbor_blocks(plan, folder, side)]
@@ -97,7 +96,7 @@ def small_plan(x, y, *, k=4, rows=50, columns=40):
 
 
 def check(scanner_of, x, y, k, *, cut=None, frame=None):
-    """NeighborLists of both sides after all pairs, block by block, are the oracle's."""
+    """Compare NeighborLists of both sides, built block by block, with the oracle's."""
     scanner = scanner_of(frame or centered(x, y))
     of_x, of_y = empty_lists(x, y, k)
     cut = cut or max(len(x), len(y))

@@ -17,7 +17,7 @@ needs_faiss = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reas
 
 
 def search(x, y, folder, kind, effort, memory=BIG):
-    """What ``find_approximately`` says and has found."""
+    """Return the report and the result of ``find_approximately``."""
     plan = small_plan(x, y, rows=700, columns=500)
     _, said = find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=memory)
     return said, read_neighbors(plan, folder)
@@ -26,7 +26,7 @@ def search(x, y, folder, kind, effort, memory=BIG):
 @needs_faiss
 @pytest.mark.parametrize("kind", ["ivf", "hnsw"])
 def test_with_all_effort_nothing_is_missed(tmp_path, kind):
-    """All cells are looked at, or as many vectors kept in sight as there are.
+    """Search all cells, or keep as many candidates as there are vectors.
 
     Similarities are exact.
     """
@@ -45,7 +45,7 @@ def test_with_all_effort_nothing_is_missed(tmp_path, kind):
 @needs_faiss
 @pytest.mark.parametrize(("size", "cells"), [(100, 2), (100_000, 1264)])
 def test_cells_grow_by_the_root_of_the_vectors(size, cells):
-    """Few vectors: 39 in each cell; many: four times the root of their number."""
+    """Put few vectors 39 to a cell; many have four times the root of their number."""
     vectors = np.random.default_rng(0).standard_normal((size, 2)).astype(np.float32)
     assert approximate._index(vectors, Approximate("ivf", 8), None).nlist == cells
 
@@ -94,7 +94,7 @@ def test_codes_take_a_byte_or_a_bit_for_each_number():
 
 
 def test_the_recall_by_hand():
-    """Of the first vector's two nearest one is found, of the second's both."""
+    """Find one of the first vector's two nearest, and both of the second's."""
     own, other = np.eye(2, dtype=np.float32), np.array([[3, 1], [2, 2], [1, 3]], np.float32)
     near = exact_topk(own, other, k=2)
     near.similarities[0, 1] = 1.0
@@ -103,7 +103,7 @@ def test_the_recall_by_hand():
 
 @needs_faiss
 def test_where_an_index_finds_too_few_the_search_is_exact(tmp_path):
-    """Two cells, of which one is looked at, and one holds but three vectors."""
+    """Search one of two cells, which has only three vectors."""
     rng = np.random.default_rng(0)
     y = np.concatenate([rng.standard_normal((75, 8)) + 9, rng.standard_normal((3, 8)) - 9])
     y = y.astype(np.float32)
@@ -136,13 +136,13 @@ def test_ways_of_searching():
     for text, *expected in (("ivf", "ivf", 32), ("hnsw:128", "hnsw", 128), ("int8:3", "int8", 3)):
         assert Approximate.parse(text) == Approximate(*expected)
     for text in ("flat", "ivf:", "ivf:0", "ivf:x", ""):
-        with pytest.raises(ConfigError, match=r"is unknown; .*ivf, hnsw, binary, int8"):
+        with pytest.raises(ConfigError, match=r"unknown .*ivf, hnsw, binary, int8"):
             Approximate.parse(text)
 
 
 def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
     x, y = crowded(3, 200, 100, 16)
-    with pytest.raises(ConfigError, match=r"take 0 MiB .*--memory"):
+    with pytest.raises(ConfigError, match=r"require 0 MiB, .*--memory"):
         search(x, y, tmp_path, "ivf", 1, memory=1000)
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[faiss\]'"):

@@ -17,7 +17,7 @@ from interlingua.retrieval.topk.bounds import (
 
 
 def sides(seed, n=40, m=60, d=33, shift=2.0):
-    """Two sides and a frame with axes, its means off by a little."""
+    """Draw two sides and a frame with axes, its means slightly off."""
     rng = np.random.default_rng(seed)
     x, y = (
         rng.standard_normal((size, d)).astype(np.float32) + np.float32(shift) for size in (n, m)
@@ -137,8 +137,7 @@ def test_lengths_whose_squares_are_lost_are_no_nothing(size):
 
 
 def test_a_pairs_value_is_the_same_wherever_it_stands(monkeypatch):
-    """Products of 1, 2**-24 and a few of 2**-54: whether they are rounded up is a matter of the
-    order of the sum."""
+    """Use products of 1, 2**-24 and a few of 2**-54. Their rounding depends on the order."""
     rng = np.random.default_rng(4)
     x = rng.choice(
         np.float32([1, 2.0**-24, 2.0**-53, 2.0**-54]), (600, 45), p=[0.03, 0.03, 0.47, 0.47]

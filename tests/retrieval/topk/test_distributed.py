@@ -14,9 +14,9 @@ from tests.retrieval.topk.scanners import assert_equal, crowded, read_neighbors,
 
 
 class Dying(Workers):
-    """Does some tasks and is then stopped.
+    """Workers that run some tasks and are then stopped.
 
-    What it was given can't be written to, as it comes from afar.
+    Its input can't be written to, as it is from a remote process.
     """
 
     def __init__(self, tasks):

@@ -13,7 +13,7 @@ TILES = [(2048, 4096), (64, 64), (5, 7), (1, 1000), (1000, 1), (33, 128)]
 
 
 def oracle(x, y, k):
-    """Every similarity in turn, sorted by value and then by index."""
+    """Compute every similarity in turn, sorted by value and then by index."""
     rows = []
     for a in x:
         scored = sorted(
@@ -24,7 +24,7 @@ def oracle(x, y, k):
 
 
 def integers(rng, n, d=3):
-    """Small integers: products are exact, and equal similarities abound."""
+    """Draw small integers: products are exact, and equal similarities frequent."""
     return rng.integers(-2, 3, (n, d)).astype(np.float32)
 
 
@@ -120,7 +120,7 @@ def test_axes_of_vectors_of_any_length(size, monkeypatch):
 
 
 def test_axes_are_those_of_the_vectors_without_their_means(monkeypatch):
-    """Where a side lies tells nothing of how its vectors differ."""
+    """Check that a side's position does not affect the axes of its differences."""
     monkeypatch.setattr(exact, "PAIRS_OF_AXES", 1)
     rng = np.random.default_rng(7)
     scale = np.linspace(1, 0.1, 80, dtype=np.float32)
@@ -157,14 +157,14 @@ def test_errors_say_which_vector():
     with pytest.raises(DataError, match="vector 130 "):
         mutual_topk(good, bad, k=1, rows=64, columns=64)
     for x, y, message in (
-        (good, bad[:, :3], "one width, got 4 and 3"),
+        (good, bad[:, :3], "dimension, found 4 and 3"),
         (good, good[0], r"shapes \(200, 4\) and \(4,\)"),
-        (good[:, :0], good[:, :0], "have width 0"),
+        (good[:, :0], good[:, :0], "dimension 0"),
         (good[:0], bad, "0 vectors against 200"),
     ):
         with pytest.raises(DataError, match=message):
             exact_topk(x, y, k=1)
-    with pytest.raises(ValueError, match=r"k must .* 1, got 0"):
+    with pytest.raises(ValueError, match=r"k: .* 1, found 0"):
         exact_topk(good, good, k=0)
 
 
@@ -175,7 +175,7 @@ def test_vectors_whose_products_float32_does_not_hold_are_refused(bad):
     x = np.ones((5, 16), bad.dtype)
     x[3] = bad
     for sides in ((x, np.ones((4, 16))), (np.ones((4, 16)), x)):
-        with pytest.raises(DataError, match=r"vector 3 .*long, .*length 1"):
+        with pytest.raises(DataError, match=r"vector 3 .*length 1"):
             mutual_topk(*sides, k=2)
     for infinite in ([np.inf, -np.inf] * 8, [np.inf, *[0] * 15]):
         x[3] = infinite

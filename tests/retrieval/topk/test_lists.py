@@ -7,7 +7,7 @@ from interlingua.retrieval.topk.lists import NeighborLists
 
 
 def oracle(n, k, pairs):
-    """Each pair once, sorted by value and then by index."""
+    """Sort each pair once, by value and then by index."""
     rows = []
     for list_ in range(n):
         found = sorted({(-value, index) for at, value, index in pairs if at == list_})[:k]
@@ -25,7 +25,7 @@ def as_rows(lists):
 
 
 def some_pairs(rng, n, m, size):
-    """Few distinct values; a pair always has the same one, as similarities do."""
+    """Draw few distinct values. A pair always has the same one, like similarities."""
     similarity = rng.integers(0, 5, (n, m)).astype(np.float32)
     at, index = rng.integers(0, n, size), rng.integers(0, m, size)
     return [(int(a), float(similarity[a, i]), int(i)) for a, i in zip(at, index, strict=True)]

@@ -1,5 +1,4 @@
-"""Search among codes: what they stand for is searched exactly, and what is found is ranked
-exactly."""
+"""Search among codes: the decoded vectors are searched exactly, and results are ranked exactly."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def test_with_all_candidates_rescored_the_search_is_exact(precision):
 
 
 def test_rescoring_ranks_what_was_found_by_the_vectors():
-    """Both have the query's signs, so bits take the first; the second is nearer."""
+    """Use vectors with the query's signs: bits take the first, but the second is nearer."""
     query = np.array([[1.0, 0.1]], np.float32)
     vectors = np.array([[0.1, 1.0], [1.0, 0.1], [-1.0, -1.0]], np.float32)
     codes = CodedVectors.of(vectors, "binary")
@@ -87,11 +86,11 @@ def test_ranges_are_measured_block_by_block(monkeypatch):
 def test_vectors_of_another_table_are_refused():
     codes = CodedVectors.of(CANDIDATES, "binary")
     for vectors in (None, CANDIDATES[:10]):
-        with pytest.raises(DataError, match="rescoring needs"):
+        with pytest.raises(DataError, match="rescoring requires"):
             rescored_topk(QUERIES, codes, vectors, k=1, rescore=2)
     for codes, error, message in (
         (np.zeros((3, 2), np.uint8), DataError, "of width 24"),
-        (np.zeros(3, np.uint8), DataError, "table of codes"),
+        (np.zeros(3, np.uint8), DataError, "row of codes"),
         (np.zeros((3, 24), np.int8), ConfigError, "ranges"),
     ):
         with pytest.raises(error, match=message):

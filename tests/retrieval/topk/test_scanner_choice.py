@@ -37,7 +37,7 @@ class Instant(CompiledScanner):
 
 @pytest.fixture(autouse=True)
 def _measures(monkeypatch, tmp_path):
-    """Nothing remembered, nothing named, and a cache folder of its own."""
+    """No stored measurements, no forced scanner, and a separate cache folder."""
     monkeypatch.delenv(choice.EXECUTOR_VARIABLE)
     monkeypatch.delenv(kernels.KERNELS_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -159,11 +159,11 @@ def test_the_description_names_the_variable_that_decides(monkeypatch):
     assert f": kernel, {kernels.KERNELS_VARIABLE}" in line
     monkeypatch.setattr(CompiledScanner, "available", lambda: False)
     [line] = describe_choices()
-    assert ": torch, no other one can" in line
+    assert ": torch, the only executor that can compute this" in line
 
 
 def test_a_frame_with_axes_is_measured_with_axes(monkeypatch):
-    """They let a scanner pass over pairs by their first coordinates: another rate."""
+    """Measure with axes, by which a scanner skips pairs: another rate."""
     frames = []
 
     class Seen(TorchScanner):

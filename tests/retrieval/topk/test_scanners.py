@@ -1,4 +1,4 @@
-"""What all ways of going through pairs have in common: they find the same, to the bit."""
+"""Equality of all scanners: they find the same, to the bit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def scanner_of(use_variant, request):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    """So that a side of some hundred vectors has several, and several threads work on it."""
+    """Tiles so small that a side of some hundred vectors has several, for several threads."""
     monkeypatch.setattr(torch_scanner, "_TILE_ROWS", 64)
     monkeypatch.setattr(torch_scanner, "_TILE_COLUMNS", 128)
     monkeypatch.setattr(kernel_scanner, "_ROWS_AT_ONCE", 32)
@@ -106,7 +106,7 @@ def test_few_pairs_are_computed_exactly(monkeypatch, module, exact, way):
 
 
 def check_values(scanner_of, x, y, frame):
-    """The similarities of the five best are the oracle's but for their last bit."""
+    """Check that the similarities of the five best are the oracle's up to the last bit."""
     lists = empty_lists(x, y, 5)
     scan_all(scanner_of(frame), x, y, *lists)
     for found, (values, _) in zip(lists, (oracle(x, y, 5), oracle(y, x, 5)), strict=True):
@@ -116,8 +116,7 @@ def check_values(scanner_of, x, y, frame):
 @pytest.mark.parametrize("axes", [False, True])
 @pytest.mark.parametrize("size", [1e-3, 1e-5, 1e-6])
 def test_means_at_right_angles_of_which_the_vectors_hardly_differ(scanner_of, axes, size):
-    """Terms are then differences of large products, and rounded by more than goes by their own
-    size."""
+    """Use terms that are differences of large products, with large rounding errors."""
     for seed in range(4):
         x, y = (side * np.float32(size) for side in crowded(seed, 150, 130, 16))
         turns = np.linalg.qr(np.random.default_rng(seed).standard_normal((16, 2)))[0]

@@ -14,7 +14,7 @@ from interlingua.storage.arrays import unit_rows
 
 
 def test_seconds_by_hand():
-    """1000 x 10 pairs, 2 neighbors, x in two blocks of rows."""
+    """Use 1000 x 10 pairs, 2 neighbors, x in two blocks of rows."""
     found = SearchSpeed(1e-6, 1e-3, 1e-2)
     places = 1000 * 2 * (1 + math.log(5)) + 10 * 2 * (1 + math.log(500))
     assert found.seconds(1000, 10, 2, 500) == pytest.approx(
@@ -33,7 +33,7 @@ def test_the_search_is_timed_on_real_vectors():
 
 
 def test_broken_vectors_and_thousands_of_neighbors_do_not_stop_the_trial(monkeypatch):
-    """Which vector is broken is reported by the run itself, with its text."""
+    """Use a broken vector, which the run itself reports with its text."""
     monkeypatch.setattr("interlingua.retrieval.topk.speed.TRIED_VECTORS", 256)
     vectors = np.eye(5, dtype=np.float32)
     vectors[1] = np.nan
@@ -42,7 +42,7 @@ def test_broken_vectors_and_thousands_of_neighbors_do_not_stop_the_trial(monkeyp
 
 @pytest.fixture
 def tried(monkeypatch):
-    """How many vectors each trial has."""
+    """The number of vectors of each trial."""
     sizes, make_frame = [], speed.make_frame
 
     def counted(x, y, **options):
@@ -54,7 +54,7 @@ def tried(monkeypatch):
 
 
 def test_a_small_search_is_tried_on_few_vectors(tried):
-    """All drawn copies of two texts tie; 4,096 of them took half a minute."""
+    """Use copies of two texts, all tied: 4,096 of them took half a minute."""
     x = unit_rows(np.random.default_rng(0).standard_normal((2, 16)).astype(np.float32))
     assert search_speed(x, x, 4, (2, 2)).pair > 0
     assert tried == [256]
@@ -69,7 +69,7 @@ def test_a_slow_pass_is_not_tried_on_more_vectors(tried, step, expected):
 
 
 def test_vectors_of_two_widths():
-    with pytest.raises(DataError, match="one width"):
+    with pytest.raises(DataError, match="same dimension"):
         search_speed(np.ones((3, 8), np.float32), np.ones((3, 4), np.float32), 1, (3, 3))
 
 
@@ -105,7 +105,7 @@ def test_too_few_vectors_to_tell_how_neighbors_come_nearer():
 
 
 def test_a_quarter_of_as_many_vectors_as_neighbors_is_enough():
-    """Sixteen vectors, four neighbors: a quarter of them has four, and shows the nearer ones."""
+    """Use sixteen vectors and four neighbors: a quarter has four, and shows the nearer ones."""
     x = unit_rows(np.random.default_rng(0).standard_normal((16, 8)).astype(np.float32))
     assert (_kth_best(x, x, 4, 10_000) > _kth_best(x, x, 4, 16)).all()
 

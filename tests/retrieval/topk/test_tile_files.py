@@ -108,7 +108,7 @@ def test_lines_of_the_journal_that_are_none_name_no_tile(tmp_path):
 
 
 def test_lists_of_a_tile_that_was_cut_off_are_not_those_of_another_plan(tmp_path):
-    """Killed in the first tile, after its lists were written and before its line."""
+    """Kill in the first tile, after its lists were written and before its line."""
     x, y = crowded(4, 60, 70, 16)
     search_tiles(x, y, small_plan(x, y), tmp_path / "whole")
     shutil.copytree(tmp_path / "whole", tmp_path / "cut")
@@ -125,7 +125,7 @@ def test_lists_of_a_tile_that_was_cut_off_are_not_those_of_another_plan(tmp_path
 
 @pytest.mark.parametrize("other", [("y", 0), ("x", 50)])
 def test_lists_under_the_name_of_another_block_are_errors(tmp_path, lists, other):
-    """Two files with swapped names, of blocks of one size."""
+    """Swap the names of two files, of blocks of one size."""
     write_lists(tmp_path, *other, BlockLists(lists, {0, 40, 50}))
     (tmp_path / f"{other[0]}-{other[1]}.npz").rename(tmp_path / "x-0.npz")
     with pytest.raises(DataError, match=r"x-0\.npz: .*another block"):

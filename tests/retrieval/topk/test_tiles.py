@@ -49,7 +49,7 @@ def test_shards_of_several_machines_join_to_the_same(tmp_path):
 
 
 def test_two_runs_do_not_work_in_one_folder(tmp_path):
-    """Each would write lists without what the other one has found since it read them."""
+    """Start two runs. Each would write lists without the other's later results."""
     x, y = crowded(2, 60, 50, 16)
     plan = small_plan(x, y)
     with (
@@ -85,7 +85,7 @@ def test_other_vectors_or_sizes_are_refused(tmp_path):
 
 
 def test_columns_go_to_and_fro_and_shards_take_turns():
-    """The block of y that comes last in a row of tiles is the first of the next row."""
+    """Check that the last block of y in a row of tiles is the first of the next row."""
     plan = TilePlan(rows=2, columns=3, n=8, m=7, width=1, k=1, digest="")
     there, back = [0, 3, 6], [6, 3, 0]
     assert list(plan.tiles()) == [
@@ -99,7 +99,7 @@ def test_columns_go_to_and_fro_and_shards_take_turns():
 
 
 def test_the_memory_of_a_vector_by_hand():
-    """Four copies of eight float32, one of eight float16, three lists of four neighbors."""
+    """Count four copies of eight float32, one of eight float16, three lists of four neighbors."""
     assert bytes_of_a_vector(8, 4) == 4 * 32 + 16 + 3 * 4 * 12
 
 
@@ -138,7 +138,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_memory_stays_within_the_plan(tmp_path):
-    """Peak above the imports, in a process of its own."""
+    """Measure the peak above the imports, in a separate process."""
     rng = np.random.default_rng(0)
     for name in ("x", "y"):
         np.save(tmp_path / f"{name}.npy", rng.standard_normal((40_000, 64)).astype(np.float16))
@@ -147,7 +147,7 @@ def test_memory_stays_within_the_plan(tmp_path):
     grown = int(subprocess.check_output(command, env=environment)) * 1024
     # their pages count as resident
     mapped = sum(path.stat().st_size for path in tmp_path.glob("*.npy"))
-    # What a tile is worked on with comes on top: little in the compiled search, the products and
+    # The buffers of a tile are added: small in the compiled search, the products and
     # two masks in torch.
     work = 3 * 4 * _TILE_ROWS * _TILE_COLUMNS if library("neighbors") is None else 16 * 2**20
     assert grown < 24 * 2**20 + mapped + work

@@ -34,7 +34,7 @@ def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate, monkeypatch):
 
 
 def test_products_that_overflow_are_looked_at_exactly():
-    """1e20 * 1e20 - 1e20 * 1e20 is no number in float32, but nothing in float64."""
+    """Compute 1e20 * 1e20 - 1e20 * 1e20, which is NaN in float32, but 0 in float64."""
     x = np.array([[1e20, 1e20]], np.float32)
     y = np.array([[1e20, -1e20], [-1e20, 1.000001e20]], np.float32)
     frame = Frame(np.zeros(2, np.float32), np.zeros(2, np.float32))

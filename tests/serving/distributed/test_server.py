@@ -32,7 +32,7 @@ def folder(encoder, tmp_path):
 
 @pytest.fixture
 def launch(folder):
-    """Starts ``interlingua serve`` and waits for its first line."""
+    """Start ``interlingua serve`` and wait for its first line."""
     processes = []
 
     def launch(*options, model=folder, **environment):
@@ -69,9 +69,9 @@ def test_openai_s_asynchronous_client(launch):
 
 
 async def stopped_under_load(process, address, count):
-    """Replies to so many requests of which all have arrived before SIGTERM comes.
+    """Return replies to requests that all arrived before SIGTERM.
 
-    Errors stand in their places.
+    Errors replace failed replies.
     """
     async with httpx.AsyncClient(base_url=address, timeout=60) as client:
         body = {"inputs": ["en1 en2 en3"] * 2000}
@@ -92,7 +92,7 @@ SMALL_BATCHES = ("--batch-tokens", "3")
 
 
 def test_sigterm_under_load_loses_no_accepted_request(launch):
-    """Also those that wait in the queue."""
+    """Check requests that wait in the queue too."""
     process, address = launch(*SMALL_BATCHES)
     replies = asyncio.run(stopped_under_load(process, address, 10))
     assert process.wait(30) == 0
@@ -109,7 +109,7 @@ def test_when_the_time_to_stop_in_is_over_the_rest_gets_503(launch):
     assert process.wait(10) == 0
     late = [reply for reply in replies if reply.status_code == 503]
     assert len(late) > 20
-    assert "send it to another one" in late[0].json()["error"]
+    assert "to another server" in late[0].json()["error"]
     assert {reply.status_code for reply in replies} <= {200, 503}
     log = process.stderr.read()
     assert "Traceback" not in log
@@ -130,14 +130,13 @@ def test_a_slow_client_is_refused_and_blocks_no_other(launch):
 
 
 def test_memory_and_connections_by_the_benchmark(folder, tmp_path):
-    """Reduced: two thousand requests, some malformed or left alone, then 300 connections at once,
-    and SIGTERM."""
+    """Send two thousand requests, some malformed, then open 300 connections, then SIGTERM."""
     (tmp_path / "texts.txt").write_text("".join(f"en{n} en{n + 1}\n" for n in range(20)))
     root = Path(__file__).resolve().parents[3]
     script = root / "benchmarks" / "serve_soak.py"
     # With the executor onednn memory grows by 100 MiB in 40,000 requests, ever more slowly. It
     # hardly does with small caches (LRU_CACHE_CAPACITY, ONEDNN_PRIMITIVE_CACHE_CAPACITY). So this
-    # test is of the server alone.
+    # test is of the server only.
     env = {**os.environ, "INTERLINGUA_EXECUTOR": "torch", "PYTHONPATH": str(root / "src")}
     sizes = ["--requests", "2000", "--connections", "300", "--growth", "8"]
     command = [sys.executable, str(script), "--model", str(folder), "--text", "texts.txt", *sizes]
@@ -186,7 +185,7 @@ def test_workers_share_the_weights(launch):
 
 
 def logs(process, words):
-    """Whether a line with the words comes, after whatever others; reads up to it."""
+    """Read the log up to a line with the words, and return whether it comes."""
     return any(words in line for line in process.stderr)
 
 
@@ -198,7 +197,7 @@ def waiting_tokens(address):
 
 
 def send_unread(address, texts):
-    """A connection on which a request was sent."""
+    """Send a request on a connection, and return the connection."""
     host, _, port = address.removeprefix("http://").partition(":")
     body = json.dumps({"inputs": ["en1 en2 en3"] * texts}).encode()
     connection = socket.create_connection((host, int(port)), timeout=30)
@@ -221,7 +220,7 @@ def test_what_waited_in_a_worker_that_died_is_not_counted(launch):
             time.sleep(0.02)
         for worker in workers:
             os.kill(worker, signal.SIGKILL)
-        assert logs(process, "starting another")
+        assert logs(process, "a new worker")
     while set(workers_of(process)) & set(workers) or len(workers_of(process)) < 2:
         time.sleep(0.05)
     assert waiting_tokens(address) == 0
@@ -260,7 +259,7 @@ def test_a_worker_that_dies_is_replaced(launch):
     process, address = launch("--workers", "2")
     first = workers_of(process)
     os.kill(first[0], signal.SIGKILL)
-    assert logs(process, "starting another")
+    assert logs(process, "a new worker")
     now = workers_of(process)
     assert len(now) == 2
     assert set(now) != set(first)
@@ -282,7 +281,7 @@ def test_workers_end_with_a_killed_parent(launch):
 
 
 def is_alive(pid):
-    """Whether a process is there and no zombie."""
+    """Return whether a process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -32,7 +32,7 @@ def expected(encoder):
 
 @pytest.fixture(autouse=True)
 def forgotten_connections():
-    """Collects the sockets that a client leaves open, so that no other test is warned of them."""
+    """Collect the sockets that a client leaves open, so that no other test warns about them."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -40,7 +40,7 @@ def forgotten_connections():
 
 
 def package(name):
-    """The package of a client; its warnings on import are not this project's."""
+    """Import a client's package, without its warnings on import."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip(name)

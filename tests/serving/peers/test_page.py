@@ -42,7 +42,7 @@ def address(encoder, searcher, calibrated):
 
 @pytest.fixture(scope="module")
 def documents_address(encoder, tmp_path_factory):
-    """A server with an index of a section, of a record that was cut, and of one with a link."""
+    """A server with an index of a section, of a cut record, and of one with a link."""
     folder = tmp_path_factory.mktemp("documents")
     encoder.save(folder / "model")
     (folder / "en.guide.md").write_text("# Guide\n\n## Boats\n\nen1 en2 en3\n")
@@ -96,7 +96,7 @@ def browser():
 
 @contextlib.contextmanager
 def opened(browser, address, *, width=1100, scheme="light"):
-    """A tab of the page, and a check at the end that no script failed."""
+    """Open a tab of the page, and check at the end that no script failed."""
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     faults = []
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -127,7 +127,7 @@ def shifted_page(browser, shifted_address):
 
 
 def fits(page):
-    """Whether nothing is wider than the window."""
+    """Return whether nothing is wider than the window."""
     return (
         page.evaluate("() => document.documentElement.scrollWidth") <= page.viewport_size["width"]
     )
@@ -300,7 +300,7 @@ def test_an_earlier_request_is_aborted_by_a_later_one(page):
 
 
 def test_a_matrix_of_many_sentences(page):
-    """More numbers than a function of JavaScript takes as arguments."""
+    """Use more numbers than a function of JavaScript takes as arguments."""
     made = """() => {
       const heads = Array.from({ length: 400 }, () => element("th"));
       const row = (_, i) => heads.map((_, j) => (i === j ? 1 : 0.5));
@@ -350,7 +350,7 @@ def test_languages_in_tmx_are_of_bcp_47(page, tmp_path, typed, tags):
             {"status": 200, "content_type": "text/html", "body": "<h1>Log in</h1>"},
             "answered with status 200",
         ),
-        (None, "can't be reached"),
+        (None, "cannot be reached"),
     ],
 )
 def test_what_is_no_answer_of_the_server_is_explained(page, reply, message):

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of one server's fields."""
+"""Fields of a server in the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ PASSAGES = [
 
 @pytest.fixture
 def copied(searcher, tmp_path):
-    """An index of its own for each test."""
+    """A separate index for each test."""
     folder = shutil.copytree(searcher.index.folder, tmp_path / "index")
     return Searcher(PassageIndex(folder), searcher.model)
 
@@ -130,7 +130,7 @@ def test_conditions_of_a_search(client):
     for wrong in ("year = = 3", "1 = 1); x", "unknown_function(3)"):
         reply = client.post("/search", json={"query": "en1", "where": wrong})
         assert reply.status_code == 422
-        assert "valid" in reply.text or "whole" in reply.text
+        assert "valid" in reply.text or "complete" in reply.text
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_whole_numbers_may_have_a_point(start):
 
 
 def direct(called, post):
-    """Routes in front of an application that notes what reaches it."""
+    """Build routes in front of an application that records its requests."""
 
     async def app(scope, receive, send):
         called.append(scope["path"])
@@ -115,12 +115,20 @@ def test_a_field_of_several_forms_names_them(client, value):
     reply = client.post("/v1/embeddings", json={"model": "tiny", "input": value})
     assert reply.status_code == 400
     assert (
-        "input: has none of its forms (A text, several texts, or token ids"
+        "input: the value has none of the allowed types (A text, a list of texts"
         in reply.json()["error"]["message"]
     )
     for path, body, described in (
-        ("/embed", {"inputs": value}, "inputs: has none of its forms (A text, or a list"),
-        ("/align", {"source": value, "target": "a"}, "source: has none of its forms (A plain text"),
+        (
+            "/embed",
+            {"inputs": value},
+            "inputs: the value has none of the allowed types (A text, or a list",
+        ),
+        (
+            "/align",
+            {"source": value, "target": "a"},
+            "source: the value has none of the allowed types (A plain text",
+        ),
     ):
         assert described in client.post(path, json=body).json()["error"]
 
@@ -193,7 +201,7 @@ ANY_JSON = st.recursive(
 
 
 def parts(content):
-    """The number of values, in which an empty list or object counts twice, and that of fields."""
+    """Count the values, in which an empty list or object counts twice, and the fields."""
     if not isinstance(content, dict | list):
         return 1, 0
     inner = list(content.values()) if isinstance(content, dict) else content

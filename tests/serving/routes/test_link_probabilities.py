@@ -109,10 +109,10 @@ def test_a_sentence_left_alone_has_none(serve, folder):
     ("name", "changed", "reason"),
     [
         (None, {}, "--calibration"),
-        ("cosine", {"source_language": None}, "name both languages"),
+        ("cosine", {"source_language": None}, "the languages are missing"),
         ("cosine", {"target_language": "fr"}, "no calibration of deu_Latn-fra_Latn"),
         ("cosine", {"prompt": "query"}, "prompt"),
-        ("margin", {}, "20 pairs or more"),
+        ("margin", {}, "at least 20 pairs"),
     ],
 )
 def test_without_probabilities_the_reply_says_why(serve, folder, name, changed, reason):
@@ -126,7 +126,7 @@ def test_without_probabilities_the_reply_says_why(serve, folder, name, changed, 
 
 def test_the_data_type_must_be_that_of_the_calibration(serve, folder):
     client = serve(folder / "cosine.json", dtype="bfloat16")
-    assert "embedded with bfloat16" in client.post("/align", json=FEW).json()["no_probabilities"]
+    assert "found bfloat16" in client.post("/align", json=FEW).json()["no_probabilities"]
     learn(folder, "bfloat16.json", cosine=True, dtype="bfloat16", prompt="query")
     client = serve(folder / "bfloat16.json", dtype="bfloat16", prompt="query")
     assert client.post("/align", json=FEW).json()["no_probabilities"] is None
@@ -141,7 +141,7 @@ def test_what_auto_takes_goes_with_a_calibration_in_float32(serve, folder, monke
         assert client.post("/align", json=FEW).json()["no_probabilities"] is None
     client = serve(folder / "auto.json", dtype="int8")
     assert (
-        "learned with auto and no prompt"
+        "expected vectors with auto and no prompt"
         in client.post("/align", json=FEW).json()["no_probabilities"]
     )
 

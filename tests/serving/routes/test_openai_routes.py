@@ -110,5 +110,5 @@ def test_the_client_of_openai(client, encoder):
     assert np.abs(found - encoder.encode(TEXTS)).max() < 1e-6
     assert reply.usage.prompt_tokens == 3
     assert [model.id for model in own.models.list()] == ["tiny"]
-    with pytest.raises(openai.NotFoundError, match="no model 'other'"):
+    with pytest.raises(openai.NotFoundError, match="unknown model 'other'"):
         own.embeddings.create(model="other", input="a")

@@ -11,7 +11,7 @@ from interlingua.serving.routes.token_matches import token_cosines, tokenized_pa
 
 
 def matched(model, *texts):
-    """Spans of both sentences' tokens, and the cosines."""
+    """Return spans of both sentences' tokens, and the cosines."""
     pair = tokenized_pair(model, texts, (None, None))
     return *pair.spans, token_cosines(model, pair)
 
@@ -48,7 +48,7 @@ def test_a_text_without_tokens_has_no_cosines(encoder):
 
 
 def test_any_dtype_of_the_server_is_computed_in(encoder):
-    """Also "auto", which stands for one of the others."""
+    """Check "auto" too, which selects one of the others."""
     in_float32 = matched(ServedModel(encoder, "tiny"), "en1 en2", "de1")[2]
     for dtype in ("bfloat16", "int8", "auto"):
         model = ServedModel(encoder, "tiny", dtype=dtype)

@@ -128,7 +128,7 @@ class Verb:
         return verbs.run(lambda: verbs.call(command), self.log, kill_at=kill_at)
 
     def result(self):
-        """The summaries of all files besides those of the resuming itself."""
+        """Return the summaries of all files except those for resuming."""
         found = {}
         for path in sorted(self.out.rglob("*")):
             name = path.relative_to(self.out).as_posix()
@@ -151,7 +151,7 @@ class Verb:
 
 
 def without_provenance(value):
-    """The same without how the result was computed, such as how many vectors were known before."""
+    """Remove the properties that describe how the result was computed, such as known vectors."""
     if isinstance(value, dict):
         return {key: without_provenance(item) for key, item in value.items() if key != "provenance"}
     return value
@@ -172,7 +172,7 @@ def test_a_verb_that_is_killed_ends_with_the_same_result(verb):
 
 
 def test_a_damaged_record_is_made_good_or_refused_in_one_line(verb, tmp_path):
-    """After a run that was killed, if that leaves records, else after one that was whole."""
+    """Damage records of a killed run if it leaves some, else of a complete one."""
     shutil.copytree(verb.out, tmp_path / "whole")
     shutil.rmtree(verb.out)
     verb.run(max(1, 2 * verb.calls // 3))
@@ -189,7 +189,7 @@ def test_a_damaged_record_is_made_good_or_refused_in_one_line(verb, tmp_path):
 
 
 def records_in(folder):
-    """All records and journals below a folder."""
+    """Return all records and journals below a folder."""
     return [
         path
         for path in sorted(folder.rglob("*"))
@@ -208,7 +208,7 @@ def flip(path):
 
 
 def age(path):
-    """Another version; a journal has none, and gets another first line."""
+    """Set another version. A journal has none, and gets another first line."""
     content = path.read_bytes()
     changed = re.sub(rb'("format": "interlingua-[a-z-]+-)\d+"', rb'\g<1>999"', content)
     path.write_bytes(changed if changed != content else b"0" + content[1:])

@@ -47,7 +47,7 @@ config = "{out}/train.toml"
 set.encoder.path = "{{first.model}}"
 """
 CALLS = ("rename", "replace", "fsync", "fdatasync")
-"""Of the operating system, between which a run is killed: each ends a step, a record or a line."""
+"""System calls at which a run is killed: each ends a step, a record or a line."""
 
 
 def make_world(folder):
@@ -64,6 +64,14 @@ def make_world(folder):
         for code, word in (("de", "haus"), ("en", "house")):
             lines = [f"{word}{number} {word}{line} {word}{line % 3}" for line in range(8)]
             (folder / f"{number}.{code}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for number in range(3):
+        entries = [
+            f'msgid "house{n} house{number}"\nmsgstr "haus{n} haus{number}"\n' for n in range(9)
+        ]
+        header = 'msgid ""\nmsgstr "Language: de\\n"\n'
+        catalog = folder / "catalogs" / f"{number}.po"
+        catalog.parent.mkdir(exist_ok=True)
+        catalog.write_text("\n".join([header, *entries]), encoding="utf-8")
     rows = [f"{folder}/{n}.de\t{folder}/{n}.en\n" for n in range(3)]
     (folder / "list.tsv").write_text("".join(rows), encoding="utf-8")
     call(["prepare", f"{folder}/prepare.toml"])
@@ -71,13 +79,13 @@ def make_world(folder):
 
 
 def prepare_config(world, out):
-    """A TOML file of prepare with absolute paths."""
+    """Write a TOML file of prepare with absolute paths."""
     text = PREPARE.replace('"corpus"', f'"{out}/corpus"')
     return text.replace("bitext/", f"{world}/bitext/")
 
 
 def train(world, out, name="train"):
-    """A command of a training run in a folder."""
+    """Return a command of a training run in a folder."""
     text = (world / f"{name}.toml").read_text(encoding="utf-8").replace("OUTPUT", f"{out}/run")
     (out / f"{name}.toml").write_text(text, encoding="utf-8")
     return ["train", f"{out}/{name}.toml"]
@@ -96,6 +104,7 @@ COMMANDS = {
     " -o {out}/calibration.json --gold {world}/gold.tsv --parallel {world}/known.de-en.tsv",
     "score": "score {words} {world}/known.de-en.tsv {backend} -o {out}/scored.tsv"
     " --work {out}/work",
+    "score of a folder": "score {words} {world}/catalogs {backend} -o {out}/all.tsv",
     "align": "align {words} --list {world}/list.tsv {backend} -o {out}/links"
     " --texts {out}/linked.tsv",
     "documents": "documents {words} {world}/manuals/de {world}/manuals/en {backend}"
@@ -112,7 +121,7 @@ VERBS = ("prepare", "train", "train with a bank", "train stages", *COMMANDS)
 
 
 def command_of(verb, world, out):
-    """The command line of a verb that writes into a folder alone."""
+    """Return the command line of a verb that writes only into a folder."""
     out.mkdir(exist_ok=True)
     if verb == "prepare":
         (out / "prepare.toml").write_text(prepare_config(world, out), encoding="utf-8")

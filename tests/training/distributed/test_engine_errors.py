@@ -10,8 +10,7 @@ from tests.training.runs import run_python
 
 @pytest.mark.parametrize("failing", ["0", "1", "both"])
 def test_an_error_in_any_process_leaves_no_thread_behind(tmp_path, failing):
-    """Such threads used to abort the process at its end, or to keep it for ever, in one of three
-    runs."""
+    """Check threads that aborted a process at its end, or blocked it, in one of three runs."""
     script = tmp_path / "worker.py"
     script.write_text(FAILING)
     done = run_python(script, failing, check=False)

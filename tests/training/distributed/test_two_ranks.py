@@ -12,8 +12,7 @@ from tests.training.test_loop import _read as _read
 
 
 def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
-    """With negatives from all processes and without dropout EMS's loss is a function of the global
-    batch alone."""
+    """Train without dropout and with all negatives: EMS's loss depends only on the global batch."""
     tiny_table["encoder"] |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     tiny_table["method"] |= {"negatives": "processes", "tag_dropout": 0.0}
     tiny_table["run"] |= {
@@ -47,7 +46,7 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
 def test_two_ranks_that_timed_their_steps_make_the_run_that_is_given_them(
     tiny_table, tmp_path, strategy
 ):
-    """The bank, and with it the last layer, is made after the weights are sharded."""
+    """Make the bank, and with it the last layer, after the weights are sharded."""
     tiny_table["encoder"] |= {"dense": True}
     tiny_table["method"] = {"name": "anchor", "bank_size": 64, "bank_steps": 2}
     del tiny_table["run"]["max_steps"]

@@ -47,5 +47,5 @@ def test_texts_are_not_kept(word_vocabulary, monkeypatch):
 
 
 def test_no_texts_are_an_error(word_vocabulary):
-    with pytest.raises(DataError, match="no sentences"):
+    with pytest.raises(DataError, match="no sentence"):
         ColumnBuilder(word_vocabulary, 9).column()

@@ -13,7 +13,7 @@ from interlingua.training.feeds.data_config import (
 
 
 def test_nothing_to_train_on():
-    with pytest.raises(ConfigError, match=r"nothing .*; give corpus"):
+    with pytest.raises(ConfigError, match=r"data: .*set corpus"):
         DataConfig()
 
 

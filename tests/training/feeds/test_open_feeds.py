@@ -15,7 +15,7 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 
 @pytest.fixture
 def table(tiny_table, tmp_path):
-    """The tiny run with labeled pairs and with sentences of one language besides."""
+    """The tiny run with labeled pairs and monolingual sentences."""
     (tmp_path / "nli.tsv").write_text(
         "en1 en2\ten3\tneutral\nen4\ten5 en6 en7\tentailment\n" * 4, encoding="utf-8"
     )
@@ -100,7 +100,7 @@ def test_the_digest_of_several_feeds_sees_each(table, tmp_path):
 
 
 def test_a_feed_that_is_missing_or_not_read(table):
-    with pytest.raises(ConfigError, match=r"give data\.labeled"):
+    with pytest.raises(ConfigError, match=r"set data\.labeled"):
         open_data(without(table, "labeled"), ("labeled", "monolingual"))
     with pytest.raises(ConfigError, match=r"remove data\.monolingual"):
         open_data(train_config_from(table), ("parallel",))
@@ -108,7 +108,7 @@ def test_a_feed_that_is_missing_or_not_read(table):
 
 def test_a_vocabulary_without_a_corpus(table, tmp_path, word_vocabulary):
     config = without(table, "corpus", "monolingual")
-    with pytest.raises(ConfigError, match=r"no vocabulary for encoder\.preset"):
+    with pytest.raises(ConfigError, match=r"data\.corpus, or encoder\.path"):
         open_data(config, ("labeled",))
     build_encoder(config, word_vocabulary).save(tmp_path / "model")
     table["encoder"] = {"path": str(tmp_path / "model")}
@@ -175,7 +175,7 @@ def test_chosen_language_pairs(tiny_table):
     ]
     assert [plan.epoch_size for plan in plans] == [50, 50]
     assert set(plans[1].batch_at(0).a.languages) == {"deu_Latn"}
-    with pytest.raises(ConfigError, match=r"en-ko .*deu_Latn-eng_Latn"):
+    with pytest.raises(ConfigError, match=r"en-ko; .*deu_Latn-eng_Latn"):
         opened("en-ko")
 
 

@@ -30,8 +30,7 @@ def write(path, items):
 
 @pytest.fixture
 def file(tmp_path):
-    """Twelve questions, two to a passage, each with a shared and an own hard negative, and the
-    answer among them."""
+    """Twelve questions, two per passage, with a shared and an own hard negative and the answer."""
     return write(
         tmp_path / "train.json",
         [
@@ -93,7 +92,7 @@ def test_of_several_answers_the_first_is_learned_and_none_is_a_negative(word_voc
 
 
 def test_a_hard_negative_that_reads_as_the_answer_is_none(word_vocabulary, tmp_path):
-    """Without a separator, a title and a text are one text."""
+    """Join a title and a text without a separator to one text."""
     right, wrong = {"title": "en1", "text": "en2"}, {"title": "", "text": "en1 en2"}
     items = [
         {"question": "en3", "positive_ctxs": [right], "hard_negative_ctxs": [wrong, passage(9)]}
@@ -104,8 +103,7 @@ def test_a_hard_negative_that_reads_as_the_answer_is_none(word_vocabulary, tmp_p
 
 @pytest.mark.parametrize("towers", ["separate", "shared"])
 def test_titles_are_read_in_training_as_in_evaluation(tiny_table, file, word_vocabulary, towers):
-    """The vector of the tokens that a run trains on is that of the passage with its title in an
-    evaluation."""
+    """Compare a run's tokens with a passage and its title in an evaluation."""
     roles = {**word_vocabulary.special_tokens, "sep_token": "en7"}
     tags = {
         code: word_vocabulary.tokenizer.id_to_token(tag)
@@ -244,8 +242,8 @@ def test_what_is_left_out_is_said(word_vocabulary, tmp_path, caplog):
     rows, _ = opened(word_vocabulary, path, languages=("en",))
     assert len(rows) == 1
     assert {record.getMessage().split(": ", 1)[1] for record in caplog.records} == {
-        "left out 1: question without a passage that answers it",
-        "left out 1: question in another language",
+        "skipped 1: question without an answering passage",
+        "skipped 1: question in another language",
     }
 
 
@@ -265,7 +263,7 @@ def test_the_feed_opens_them(file, tiny_table):
 
 
 def test_the_best_model_is_chosen_by_the_loss_of_questions_alone(file, tiny_table):
-    """Under valid_loss the contrasts of other text, here a thousand times larger, would decide."""
+    """Check that valid_loss ignores contrasts of other text, here a thousand times larger."""
     tiny_table["method"] = {
         "name": "multilingual_ir",
         "language_reduction": "mean",

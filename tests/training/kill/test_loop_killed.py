@@ -13,7 +13,7 @@ from tests.training.runs import digest, environment, losses, train_command
 
 
 def test_kill_9_at_a_random_step(tiny_config, tmp_path):
-    """The process is killed as soon as it has logged some step.
+    """Kill the process after it has logged some step.
 
     The newest checkpoint is older, or half-written.
     """

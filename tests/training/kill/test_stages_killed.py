@@ -57,7 +57,10 @@ def test_interrupted_in_a_later_stage_it_goes_on_there(staged, tmp_path):
         return stop_at(3)(model, step) if isinstance(model, Encoder) else {}
 
     output, results = run(staged, "run.eval_steps=3", evaluate=interrupt)
-    assert [result.interrupted for result in results] == [False, True]  # in sts; main was not begun
+    assert [result.interrupted for result in results] == [
+        False,
+        True,
+    ]  # in sts; main was not started
     assert not (output / "main").exists()
     output, results = run(staged, "run.eval_steps=3")
     assert [result.run.name for result in results] == ["sts", "main"]

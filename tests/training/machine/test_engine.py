@@ -27,7 +27,7 @@ def make(**options):
 
 @pytest.fixture
 def one_gpu(monkeypatch):
-    """A machine with a GPU, as far as torch's Python functions tell; nothing can compute on it."""
+    """A machine with a GPU, according to torch's Python functions. Nothing can compute on it."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     for name in TORCH_VARIABLES:

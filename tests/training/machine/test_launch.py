@@ -80,10 +80,10 @@ def test_a_task_of_srun_hands_its_place_on(monkeypatch):
 @pytest.mark.parametrize(
     ("devices", "environ", "named"),
     [
-        (2, STEP, "srun's --ntasks"),
-        (8, TORCHRUN, "torchrun's --nproc-per-node"),
+        (2, STEP, "--ntasks of srun"),
+        (8, TORCHRUN, "--nproc-per-node of torchrun"),
         (1, STEP | {"SLURM_NTASKS": "3", "SLURM_TASKS_PER_NODE": "2,1"}, "--ntasks-per-node"),
-        (1, STEP | {"SLURM_TASKS_PER_NODE": "3,1"}, "by node 3,1;.*--ntasks-per-node"),
+        (1, STEP | {"SLURM_TASKS_PER_NODE": "3,1"}, "3,1 per node.*--ntasks-per-node"),
         (
             6,
             STEP | {"SLURM_NTASKS": "6", "SLURM_NNODES": "3", "SLURM_TASKS_PER_NODE": "1(x2),4"},
@@ -101,14 +101,14 @@ def test_another_number_of_processes_is_refused(monkeypatch, devices, environ, n
     ("devices", "environ", "remedy"),
     [
         (8, {}, "lower devices"),
-        (1, STEP, "--gpus-per-node=2 in place of --gpus-per-task"),
-        (1, TORCHRUN, "torchrun's --nproc-per-node"),
+        (1, STEP, "--gpus-per-node=2 .*--gpus-per-task"),
+        (1, TORCHRUN, "--nproc-per-node of torchrun"),
     ],
 )
 def test_more_processes_than_gpus_are_refused(monkeypatch, devices, environ, remedy):
     found = launch(monkeypatch, devices, environ)
     found.require_gpus(found.per_node)
-    with pytest.raises(ConfigError, match=f"sees 1; .*{remedy}"):
+    with pytest.raises(ConfigError, match=f"only 1 .*{remedy}"):
         found.require_gpus(1)
 
 

@@ -24,9 +24,7 @@ def test_the_schedule_follows_the_time_where_that_is_ahead():
     assert pace.is_over(80.0)
 
 
-@pytest.mark.parametrize(
-    ("stops", "remedy"), [(False, "run.stop_at_budget=true ends a run in time"), (True, "fewer")]
-)
+@pytest.mark.parametrize(("stops", "remedy"), [(False, "run.stop_at_budget=true"), (True, "fewer")])
 def test_after_a_tenth_a_late_run_says_how_long_it_takes(stops, remedy):
     pace = Pace(300.0, 100, stops=stops)
     warning = pace.warning(10, 390.0)
@@ -79,6 +77,6 @@ def test_time_spent_on_measuring_counts_against_the_budget(tiny_config, monkeypa
     config = tiny_config(max_steps=400, budget_seconds=4.0, stop_at_budget=True, eval_steps=400)
     seconds = iter(range(10_000))
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: next(seconds) / 10))
-    times = iter([0.0, 3.0])  # when the run began, and when its clock starts
+    times = iter([0.0, 3.0])  # when the run started, and when its clock starts
     monkeypatch.setattr("interlingua.training.loop.time.perf_counter", lambda: next(times, 3.0))
     assert 0 < run_training(config, progress=False).step < 10

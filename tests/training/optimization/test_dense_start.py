@@ -1,4 +1,4 @@
-"""The new linear layer: least squares by hand and by numpy, and what a run with a bank begins
+"""The new linear layer: least squares by hand and by numpy, and what a run with a bank starts
 with."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.training.test_banks import config, parts, teacher  # noqa: F401 (a fi
 
 
 def test_a_line_by_hand():
-    """Points (0, 1), (2, 5): slope 2, intercept 1."""
+    """Use points (0, 1), (2, 5): slope 2, intercept 1."""
     weight, bias = least_squares(
         torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]]), ridge=0.0
     )

@@ -1,4 +1,4 @@
-"""Loss scaling against torch's GradScaler, and runs in fp16 that skip a step and go on where they
+"""Loss scaling against torch's GradScaler, and runs in fp16 that skip a step and resume where they
 stopped."""
 
 from __future__ import annotations

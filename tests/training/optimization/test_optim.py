@@ -93,7 +93,7 @@ def test_learning_rate_of_all_groups(module):
 
 
 def lars_step(weight, gradient, momentum, *, rate, decay, coefficient, share, adapted):
-    """One tensor's step, number by number."""
+    """Compute one tensor's step, number by number."""
     flat, slopes = weight.flatten().tolist(), gradient.flatten().tolist()
     updates = [g + (decay * p if adapted else 0.0) for p, g in zip(flat, slopes, strict=True)]
     lengths = [sum(x * x for x in values) ** 0.5 for values in (flat, updates)]
@@ -208,9 +208,9 @@ def test_momentum_goes_on_from_a_checkpoint(tmp_path):
         ({"name": "lars", "amsgrad": True}, "amsgrad .*lars"),
         ({"name": "lars", "betas": (0.9, 0.95)}, "betas .*lars"),
         ({"name": "adamw", "momentum": 0.5}, "momentum .*adamw"),
-        ({"name": "lars", "momentum": 1.0}, "momentum is 1.0, expected"),
-        ({"name": "lars", "trust_coefficient": 0.0}, "trust_coefficient is 0.0, expected"),
-        ({"learning_rate_steps": -1}, "learning_rate_steps is -1, expected"),
+        ({"name": "lars", "momentum": 1.0}, "momentum: expected"),
+        ({"name": "lars", "trust_coefficient": 0.0}, "trust_coefficient: expected"),
+        ({"learning_rate_steps": -1}, "learning_rate_steps: expected"),
     ],
 )
 def test_bad_options(options, message):

@@ -33,7 +33,7 @@ class Net(nn.Module):
 
 
 def steps(net, optimizer, numbers, *, words=20, tell=()):
-    """Steps with rates and tokens that depend on their numbers.
+    """Run steps with rates and tokens that depend on their numbers.
 
     Some tokens come twice, and in many steps.
     """
@@ -49,7 +49,7 @@ def steps(net, optimizer, numbers, *, words=20, tell=()):
 
 
 def pair(**options):
-    """The same net twice: by rows, and torch's AdamW."""
+    """Build the same net twice: by rows, and with torch's AdamW."""
     config = OptimizerConfig(learning_rate=0.01, **{"weight_decay": 0.1, **options})
     by_rows = Net()
     whole = copy.deepcopy(by_rows)
@@ -85,7 +85,7 @@ def test_it_is_torchs_number_for_number(options):
 
 
 def _gradient():
-    """Of no row."""
+    """Return the gradient of no row."""
     none = torch.zeros(1, 0, dtype=torch.long), torch.zeros(0, 16)
     return torch.sparse_coo_tensor(*none, (WORDS, 16), check_invariants=True).coalesce()
 
@@ -144,7 +144,7 @@ def test_a_resumed_run_is_the_run_bit_for_bit(tmp_path):
 
 
 def test_moments_are_told_by_their_names():
-    """A checkpoint may list them in any order."""
+    """List the moments in any order, as a checkpoint may."""
     (net, optimizer), whole = pair(amsgrad=True)
     for one, other in ((net, optimizer), whole):
         steps(one, other, range(3))

@@ -44,7 +44,7 @@ def test_shares_of_the_run(value, steps):
 
 
 def test_part_of_a_step():
-    with pytest.raises(ConfigError, match=r"warmup_steps is 1\.5; .*whole number"):
+    with pytest.raises(ConfigError, match=r"warmup_steps: .*whole number.*1\.5"):
         ScheduleConfig(warmup_steps=1.5)
 
 
@@ -81,7 +81,7 @@ def test_a_warm_up_from_a_share_of_the_peak():
 
 @pytest.mark.parametrize("start", [-0.1, 1.5])
 def test_a_start_that_is_no_share(start):
-    with pytest.raises(ConfigError, match=r"warmup_start is .* from 0 to 1"):
+    with pytest.raises(ConfigError, match=r"warmup_start: .* from 0 to 1"):
         ScheduleConfig(warmup_start=start)
 
 
@@ -89,7 +89,7 @@ def test_a_start_that_is_no_share(start):
 def test_a_shorter_run_keeps_rate_times_steps(steps):
     config = OptimizerConfig(name="lars", learning_rate=0.02, learning_rate_steps=105_000)
     assert peak_learning_rate(config, steps) * steps == pytest.approx(2100)
-    assert f"becomes {2100 / steps:.4g} in {steps:,}" in notes(config, steps)[0]
+    assert f"becomes {2100 / steps:.4g} for {steps:,}" in notes(config, steps)[0]
 
 
 def test_a_run_too_short_for_its_rate_is_told_the_least_length():
@@ -97,7 +97,7 @@ def test_a_run_too_short_for_its_rate_is_told_the_least_length():
     assert len(notes(config, 210)) == 1
     (_, warning) = notes(config, 100)
     assert (
-        "steps of 2.1% of a matrix's norm are likely to diverge; train 210 steps at least"
+        "steps of 2.1% of a matrix's norm are likely to diverge; train at least 210 steps"
         in warning
     )
 

@@ -20,7 +20,7 @@ from tests.training.runs import records
 
 
 def norms_by_backward(objective, batch):
-    """A forward and a backward pass for each term, with the gradients where training puts them."""
+    """Run a pass in each direction per term, with the gradients where training stores them."""
     objective.eval()
     for module in objective.modules():
         module.keeps_graph = True
@@ -142,7 +142,7 @@ def test_the_weight_that_balances_is_named(method, norms, option, engine):
 
 
 def test_the_weight_that_is_named_balances(engine):
-    """The objective is built once more with it: both norms are equal."""
+    """Build the objective again with this weight: both norms are equal."""
     batch = tiny_batch("multilingual_ir")
     faint = {"semantic_weight": 1.0, "language_weight": 1e-5}
     terms = TermGradients(engine)
@@ -170,7 +170,7 @@ def test_a_run_with_a_weight_that_is_too_small_warns(tiny_table, capsys):
     tiny_table["method"]["xtr_weight"] = 1e-9
     tiny_table["run"] |= {"max_steps": 2, "eval_steps": 1}
     run_training(train_config_from(tiny_table), progress=False)
-    warned = [line for line in capsys.readouterr().err.splitlines() if "hardly trains" in line]
+    warned = [line for line in capsys.readouterr().err.splitlines() if "almost no effect" in line]
     assert len(warned) == 1
     assert "term xtr" in warned[0]
 
@@ -186,4 +186,4 @@ def test_a_student_that_starts_as_its_teacher_is_not_warned_of(
     tiny_table["encoder"] = {"path": str(start)}
     tiny_table["run"] |= {"max_steps": 3, "eval_steps": 3, "output": str(tmp_path / "student")}
     run_training(train_config_from(tiny_table), progress=False)
-    assert "hardly trains" not in capsys.readouterr().err
+    assert "almost no effect" not in capsys.readouterr().err

@@ -13,7 +13,7 @@ from interlingua.training.static_models.static_start import (
 
 
 class Teacher:
-    """Embeds a spelling by its letters, around a point far from 0."""
+    """Teacher that embeds a spelling by its letters, around a point far from 0."""
 
     dim = 26
 
@@ -70,7 +70,7 @@ def test_fewer_dimensions_are_the_ones_of_largest_variance(plain_vocabulary, cou
     found = principal(points, np.full(500, 1 / 500), 2)
     assert found.std(axis=0) == pytest.approx([5, 3], rel=0.1)
     assert static_start(Teacher(), plain_vocabulary, counts, dim=7).dim == 7
-    with pytest.raises(ConfigError, match=r"dim is 27, .* 26 numbers"):
+    with pytest.raises(ConfigError, match=r"dim: .* 26, .*found 27"):
         static_start(Teacher(), plain_vocabulary, counts, dim=27)
 
 

@@ -26,7 +26,7 @@ SHORT = (
 
 @pytest.fixture
 def teacher(word_vocabulary):
-    """An untrained transformer, which knows no translation."""
+    """An untrained transformer without knowledge of translations."""
     torch.manual_seed(0)
     return Encoder.from_scratch(
         BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary

@@ -43,7 +43,7 @@ def test_two_processes_score_as_one_and_leave_nothing_to_embed(model, passages, 
         subset.scores for subset in alone.subsets
     ]
     assert alone.provenance["encoded_texts"] == 13
-    assert together.provenance["encoded_texts"] == 4  # the questions alone
+    assert together.provenance["encoded_texts"] == 4  # only the questions
     assert seen.states
     assert multiprocessing.active_children() == []
 

@@ -223,7 +223,7 @@ CASES += [tuple(line.split(" ", 1)) for line in _lines(MISSING)]
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """Command line -> exit code and message, where no torch can be imported."""
+    """Command line -> exit code and message, without an importable torch."""
     folder = tmp_path_factory.mktemp("inputs")
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)

@@ -31,7 +31,7 @@ def test_languages_and_layout_show_in_the_files(tmp_path):
     assert identity == FUNCTION
     np.testing.assert_allclose(source.encode(["de1 de2"]), embed(["de1 de2"]), rtol=1e-5)
     assert sides(tmp_path, source_language="zh", layout="lines")[0][1:3] == ("zho_Hans", "lines")
-    with pytest.raises(DataError, match="no language in"):
+    with pytest.raises(DataError, match="no language"):
         sides(tmp_path, names=("a.txt", "b.en"))
 
 

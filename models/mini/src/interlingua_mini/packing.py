@@ -1,8 +1,8 @@
 """The package's form of the weights: four bits for vectors of tokens, eight for other matrices.
 
 A stock model directory, which transformers and sentence-transformers read, would be three times as
-large. The weights that the model began with were published in four bits; training left the vectors
-of tokens as they are, so that four bits hold them exactly. Of every other matrix a row is integers
+large. The initial weights of the model were published in four bits; training left the vectors of
+tokens as they are, so that four bits hold them exactly. Of every other matrix a row is integers
 of eight bits with one scale.
 """
 
@@ -16,13 +16,13 @@ from numpy import ndarray
 BLOCK = 32
 """Values of a row of four bits that share a scale."""
 LARGEST = 127
-"""Of the integers of eight bits."""
+"""Largest integer of eight bits."""
 FOUR, EIGHT, SCALES = ".four_bits", ".eight_bits", ".scales"
-"""What is put behind a tensor's name."""
+"""Suffixes of a tensor's name."""
 
 
 def pack(tensors: Mapping[str, ndarray], *, four_bits: str) -> dict[str, ndarray]:
-    """The packed form of a model's weights.
+    """Pack a model's weights.
 
     Args:
         tensors: name -> values.
@@ -40,7 +40,7 @@ def pack(tensors: Mapping[str, ndarray], *, four_bits: str) -> dict[str, ndarray
 
 
 def unpack(packed: Mapping[str, ndarray]) -> dict[str, ndarray]:
-    """The weights in float32 that ``pack`` packed."""
+    """Return the weights in float32 that ``pack`` packed."""
     tensors = {}
     for name, values in packed.items():
         if name.endswith(FOUR):
@@ -55,7 +55,7 @@ def unpack(packed: Mapping[str, ndarray]) -> dict[str, ndarray]:
 
 
 def _to_four_bits(values: ndarray) -> tuple[ndarray, ndarray]:
-    """(rows, columns / 2) bytes and (rows, columns / 32) scales.
+    """Return (rows, columns / 2) bytes and (rows, columns / 32) scales.
 
     A byte holds a value and the one 16 further on.
     """

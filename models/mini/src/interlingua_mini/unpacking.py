@@ -17,14 +17,14 @@ PACKED = Path(__file__).resolve().parent / "model"
 """The files of the package."""
 PACKED_WEIGHTS = "packed.safetensors"
 DIGEST = "packed.sha256"
-"""Of all files that are packed; it tells one model from the next below the cache folder."""
+"""Digest of all packed files; it distinguishes models in the cache folder."""
 WEIGHTS = "model.safetensors"
 AN_HOUR = 3600
 """Seconds after which what a killed process left is removed."""
 
 
 def folder() -> Path:
-    """The folder of the model, as transformers, sentence-transformers and interlingua read it.
+    """Return the folder of the model, as transformers and sentence-transformers read it.
 
     It is written once, into ``$XDG_CACHE_HOME/interlingua`` (``~/.cache/interlingua``), 340 MB;
     where that can't be written, into the folder for temporary files.
@@ -52,7 +52,7 @@ def folder() -> Path:
 
 
 def write_stock(target: Path, packed: Path) -> None:
-    """Writes a packed model into an empty folder that is there."""
+    """Write a packed model into an existing empty folder."""
     for path in packed.iterdir():
         if path.is_dir():
             shutil.copytree(path, target / path.name)
@@ -69,7 +69,7 @@ def _parents() -> Iterator[Path]:
 
 
 def _write(ready: Path) -> None:
-    """Writes the folder under another name, which it then gives up for its own.
+    """Write the folder under a temporary name and then rename it.
 
     Whoever is first has written it.
     """
@@ -90,7 +90,7 @@ def _write(ready: Path) -> None:
 
 
 def _check_owner(parent: Path) -> None:
-    """Refuses a folder of somebody else, who could put another model there.
+    """Refuse a folder of another user, who could replace the model.
 
     Raises:
         PermissionError: it is one.

@@ -9,7 +9,7 @@ __all__ = ["__version__", "folder"]
 
 
 def folder() -> Path:
-    """The folder of the model, as interlingua reads it.
+    """Return the folder of the model, as interlingua reads it.
 
     ``interlingua export`` writes it for other libraries.
     """

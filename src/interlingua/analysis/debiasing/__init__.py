@@ -1,1 +1,1 @@
-"""Remove the language from vectors, and measure what is gained."""
+"""Remove the language from vectors, and measure the gain."""

@@ -198,7 +198,7 @@ def debias_model(
     # Before the model is loaded and the texts are embedded, which may take hours.
     if Path(output).exists() and not overwrite:
         raise DataError(
-            "already there; remove it, choose another place or overwrite it", path=output
+            "already exists; use --overwrite to replace it, or choose another output", path=output
         )
     encoder, info = load_encoder(
         model, backend=backend, dtype=dtype, device=device, options=backend_options
@@ -206,8 +206,8 @@ def debias_model(
     own = encoder.encoder if isinstance(encoder, OwnEncoder) else None
     if own is not None and own.language_shift is not None:
         raise ConfigError(
-            f"{model}: its vectors are shifted by language already; debias the model it was made"
-            " from"
+            f"{model}: its vectors are already shifted by language; debias the original model"
+            " instead"
         )
     # One block of vectors for each prompt, of the same sentences in the same order.
     vectors = []
@@ -260,8 +260,8 @@ def debias_vectors(
     options = options or DebiasOptions()
     if len(vectors) != len(languages):
         raise DataError(
-            f"{count_of(len(vectors), 'vectors')} and {len(languages):,} languages; each"
-            " vector needs one"
+            f"found {count_of(len(vectors), 'vectors')} and {len(languages):,} languages; pass"
+            " one language per vector"
         )
     # Nothing is known of translations here, so each vector is a group of its own.
     data = LabeledVectors(

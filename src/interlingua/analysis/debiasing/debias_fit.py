@@ -233,8 +233,8 @@ def _require_both_parts(data: LabeledVectors, fit: LabeledVectors, rest: Labeled
         if language not in fit.languages or language not in rest.languages:
             count = list(data.languages).count(language)
             raise DataError(
-                f"{language} has {count_of(count, 'sentences')}, too few to estimate a map on and"
-                " to check it with"
+                f"{language} has only {count_of(count, 'sentences')}, too few to estimate and"
+                " check a map; add sentences or leave the language out"
             )
 
 

@@ -156,8 +156,8 @@ def debias_arrays(
         languages = _codes(checked_texts(labels, "labels"))
         if len(languages) != len(table):
             raise DataError(
-                f"{count_of(len(languages), 'labels')} for {count_of(len(table), 'vectors')}; each"
-                " vector needs the language of its text"
+                f"found {count_of(len(languages), 'labels')} for"
+                f" {count_of(len(table), 'vectors')}; pass the language of each vector"
             )
     found, fitted = _map_of(table, languages, language_map, options or DebiasOptions())
     mapped = np.concatenate(list(_mapped(table, found, languages, progress)))
@@ -177,23 +177,26 @@ def _map_of(
         found = read_map(language_map)
         if len(found.bias) != table.shape[1]:
             raise DataError(
-                f"vectors of {table.shape[1]} numbers, but the map is for {len(found.bias)}; both"
-                " must be of one model",
+                f"the vectors have {table.shape[1]} dimensions, but the map has"
+                f" {len(found.bias)}; use vectors and a map of one model",
                 path=path,
             )
         if found.shifts is not None and languages is None:
             raise ConfigError(
-                "the map is a shift, which needs the language of each vector; give labels"
+                "this map is a shift and requires --labels (the language of each vector)"
             )
         # Someone who gives labels expects that each language is treated on its own.
         if found.shifts is None and languages is not None:
             raise ConfigError(
-                "--labels: the map is not a shift but the same for every language; remove --labels,"
-                " or remove --map to estimate a map from these vectors"
+                "--labels: the map is the same for every language and uses no labels; remove"
+                " --labels, or remove --map to estimate a map from these vectors"
             )
         return found, None
     if languages is None:
-        raise ConfigError("give the language of each vector (--labels), or a map to apply (--map)")
+        raise ConfigError(
+            "the languages of the vectors are unknown; pass --labels (the language of each"
+            " vector) or --map (a map to apply)"
+        )
     # A sample is enough for the estimate, and all of a file may not fit into memory.
     rows = _drawn(languages, options)
     drawn = [languages[row] for row in rows]
@@ -215,7 +218,9 @@ def _mapped(
         # NaN would pass through the map without a sign of it.
         if not np.isfinite(block).all():
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
-            raise DataError(f"vector {start + row + 1:,} is not finite; embed its text again")
+            raise DataError(
+                f"vector {start + row + 1:,} contains NaN or infinity; embed its text again"
+            )
         codes = None
         if languages is not None:
             codes = languages[start : start + _BLOCK_ROWS]
@@ -232,7 +237,8 @@ def _table(path: Path) -> Float32[ndarray, "n d"]:
 def _check_table(table: ndarray, path: Path | None) -> None:
     if table.ndim != 2 or table.dtype.kind != "f" or not table.size:
         raise DataError(
-            f"an array of shape {table.shape} and type {table.dtype}; expected floats (N, D)",
+            f"expected floats of shape (N, D), found an array of shape {table.shape} and type"
+            f" {table.dtype}",
             path=path,
         )
 
@@ -243,8 +249,8 @@ def _labels(path: Path, count: int) -> list[str]:
         labels = _codes(line.strip() for line in lines)
     if len(labels) != count:
         raise DataError(
-            f"{count_of(len(labels), 'lines')} for {count_of(count, 'vectors')}; each vector"
-            " needs the language of its text",
+            f"found {count_of(len(labels), 'lines')} for {count_of(count, 'vectors')}; expected"
+            " one line per vector with its language",
             path=path,
         )
     return labels
@@ -284,7 +290,8 @@ def _drawn(languages: Sequence[str], options: DebiasOptions) -> list[int]:
     missing = sorted(chosen - by_language.keys())
     if missing:
         raise DataError(
-            f"no vectors of {', '.join(missing)}; there are: {', '.join(sorted(set(languages)))}"
+            f"no vectors in {', '.join(missing)}; use one or more of:"
+            f" {', '.join(sorted(set(languages)))}"
         )
     drawn = [
         reservoir(rows, options.sentences, seed=options.seed)

@@ -1,4 +1,4 @@
-"""Texts by language for ``debias``, with what is known of which translate which.
+"""Texts by language for ``debias``, with the known translations among them.
 
 Every source gives sentences with their language, and groups of sentences that mean the same:
 
@@ -113,12 +113,13 @@ def read_language_texts(
     missing = sorted((chosen or set()) - found)
     if missing:
         raise DataError(
-            f"no texts of {', '.join(missing)}; there are: {', '.join(sorted(found)) or 'none'}"
+            f"no texts in {', '.join(missing)}; use one or more of:"
+            f" {', '.join(sorted(found)) or 'none'}"
         )
     if len(found) < 2:
         raise DataError(
-            f"texts of {len(found)} language(s) in {', '.join(map(str, paths))}; at least 2 are"
-            " needed"
+            f"expected texts in at least 2 languages, found {len(found)} in"
+            f" {', '.join(map(str, paths))}; add texts"
         )
     return LanguageTexts(
         texts=[text for _, text in place_of],
@@ -143,7 +144,7 @@ def _groups_of(
         draws = (_drawn(_of_pairs(file), sentences, seed) for file in pairs)
         return itertools.chain.from_iterable(draws)
     raise DataError(
-        "no texts here; expected <lang>.txt files, <a>-<b>.tsv files of pairs, or a prepared"
+        "no texts found; expected <lang>.txt files, <a>-<b>.tsv files of pairs, or a prepared"
         " corpus",
         path=path,
     )

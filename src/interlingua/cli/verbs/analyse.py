@@ -11,9 +11,9 @@ from interlingua.runtime.progress import make_progress
 from interlingua.verbs.analyse import AnalyseOptions, analyses_of, write_models_page
 
 
-@make_command(AnalyseOptions, quiet="Only the tables.")
+@make_command(AnalyseOptions, quiet="Print only the tables.")
 def analyse(options: AnalyseOptions, quiet: bool) -> None:
-    """Say why an encoder is as good as it is: tables, JSON files and one page."""
+    """Print the analyses of an encoder; write JSON files and one page."""
     from rich.console import Console
 
     from interlingua.analysis import record, tables

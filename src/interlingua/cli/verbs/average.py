@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from interlingua.adapt.average import AverageResult, GridPoint
 
 
-@make_command(AverageOptions, quiet="Only where the model is.")
+@make_command(AverageOptions, quiet="Print only the path of the model.")
 def average(options: AverageOptions, quiet: bool) -> None:
-    """Average the weights of models, by given shares or by the best ones on development data."""
+    """Average the weights of models, by specified shares or the best ones on development data."""
 
     def report(point: GridPoint) -> None:
         if not quiet:

@@ -9,7 +9,7 @@ from interlingua.verbs.calibrate import CalibrateOptions, run_calibrate
 
 @make_command(CalibrateOptions)
 def calibrate(options: CalibrateOptions, quiet: bool) -> None:
-    """Learn what a mining score is worth: the probability that a pair is a translation."""
+    """Write a calibration, and print how well it fits."""
     with make_progress(quiet) as progress:
         result = run_calibrate(options, progress)
     print("\n".join(result.lines))

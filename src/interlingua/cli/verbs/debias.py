@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from interlingua.analysis.debiasing.debias import DebiasReport
 
 
-@make_command(DebiasSettings, quiet="Only the table.")
+@make_command(DebiasSettings, quiet="Print only the table.")
 def debias(options: DebiasSettings, quiet: bool) -> None:
-    """Write the model with a map that takes the language out of its vectors.
+    """Write the model with a map that removes the language component from its vectors.
 
     Prints the panel before and after.
     """
@@ -57,7 +57,7 @@ def debias_table(report: DebiasReport) -> str:
     rows = [[titles[name], _percent(before[name]), _percent(after[name])] for name in titles]
     lines = Table(heading, ["%", "before", "after"], rows).text()
     if before["own_pool"] is None or math.isnan(before["own_pool"]):
-        lines.append("no translations were recognized: retrieval was not measured")
+        lines.append("no translations were found, so retrieval was not measured")
         # The means of n languages differ in n - 1 directions.
         if language_map.rank == len(report.languages) - 1:
             lines[-1] += ", and all directions are removed"

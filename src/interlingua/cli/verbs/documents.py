@@ -9,9 +9,9 @@ from interlingua.runtime.progress import make_progress
 from interlingua.verbs.documents import DocumentsOptions, run_documents
 
 
-@make_command(DocumentsOptions, quiet="No progress bar and no closing lines.")
+@make_command(DocumentsOptions, quiet="Show neither the progress bar nor the summary.")
 def documents(options: DocumentsOptions, quiet: bool) -> None:
-    """Make a translation memory from the documents of two languages."""
+    """Build a translation memory from documents in two languages."""
     with make_progress(quiet) as progress:
         found = run_documents(options, progress)
     if not quiet:

@@ -9,9 +9,9 @@ from interlingua.runtime.progress import make_progress
 from interlingua.verbs.embed import EmbedOptions, run_embed
 
 
-@make_command(EmbedOptions, quiet="No progress bar and no closing line.")
+@make_command(EmbedOptions, quiet="Show neither the progress bar nor the summary.")
 def embed(options: EmbedOptions, quiet: bool) -> None:
-    """Write one vector per line of FILE; memory stays bounded whatever its length."""
+    """Encode the lines of files as vectors, in bounded memory."""
     with make_progress(quiet) as progress:
         lines = run_embed(options, progress)
     if quiet:

@@ -12,7 +12,7 @@ from interlingua.runtime.progress import make_progress
 from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
 
 
-@make_command(EvaluateOptions, quiet="Only the tables.")
+@make_command(EvaluateOptions, quiet="Print only the tables.")
 def evaluate(options: EvaluateOptions, quiet: bool) -> None:
     """Run the tasks, print their tables and write their result files."""
     output = Path(options.output or ".")
@@ -25,8 +25,8 @@ def evaluate(options: EvaluateOptions, quiet: bool) -> None:
         found = evaluation.run(progress)
     if options.shard is not None:
         print(
-            f"shard {options.shard} is done; when all are, run the command without --shard to"
-            " score them"
+            f"shard {options.shard} is complete; after all shards are complete, run the command"
+            " without --shard to compute the scores"
         )
     _show(found, output)
 

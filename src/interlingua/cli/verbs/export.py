@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @make_command(ExportOptions, quiet=None)
 def export(options: ExportOptions, quiet: bool) -> None:
-    """Write a model for other libraries, and check that its vectors stay."""
+    """Write a model for other libraries, and verify its vectors there."""
     done = run_export(options, _print_verification)
     for line in done.lines:
         print(line)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from interlingua.adapt.extend import ExtendResult
 
 
-@make_command(ExtendSettings, quiet="No progress; the tables alone.")
+@make_command(ExtendSettings, quiet="Print only the tables.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
-    """Teach a model another language, and print what it gained and what the others lost."""
+    """Add a language to a model; print its gain and the loss of the other languages."""
     result = run_extend(options, progress=not quiet)
     for line in extension_table(result):
         print(line)
@@ -27,14 +27,15 @@ def extension_table(result: ExtendResult) -> Iterator[str]:
     cut = result.vocabulary
     yield (
         f"vocabulary: {cut.before.characters_per_token:.2f} characters per token,"
-        f" {cut.premium:.2f} tokens for each of the pivot's, {100 * cut.before.unknown_share:.2f}"
-        " % unknown"
+        f" {cut.premium:.2f} tokens per token of the pivot language,"
+        f" {100 * cut.before.unknown_share:.2f} % unknown"
     )
     if cut.pieces:
         yield (
-            f"grown by {cut.pieces:,} pieces: {cut.after.characters_per_token:.2f} characters per"
-            f" token, {cut.premium_after:.2f} tokens for each of the pivot's;"
-            f" {cut.changed_texts:,} of {cut.kept_texts:,} other texts are tokenized otherwise"
+            f"added {cut.pieces:,} pieces: {cut.after.characters_per_token:.2f} characters per"
+            f" token, {cut.premium_after:.2f} tokens per token of the pivot language;"
+            f" {cut.changed_texts:,} of {cut.kept_texts:,} texts in other languages are tokenized"
+            " differently"
         )
     # First the sets of the new language, then the sets that measure forgetting.
     retrieval = list(result.before.retrieval)
@@ -44,13 +45,15 @@ def extension_table(result: ExtendResult) -> Iterator[str]:
         rows.append(_row(name, result.before.retrieval[name], result.after.retrieval[name]))
     if result.lost is not None:
         before = sum(result.before.retrieval[name] for name in others) / len(others)
-        rows.append(_row("mean of the others, P@1", before, before - result.lost))
+        rows.append(_row("mean of the other languages, P@1", before, before - result.lost))
     for name, value in result.before.similarity.items():
         rows.append(_row(f"{name}, Spearman", value, result.after.similarity[name]))
     yield from Table("", ["P@1, %", "before", "after", "change"], rows).text()
-    balance = f"gained: {result.gained:.1f} points of P@1 in {result.language}"
+    balance = f"gain: {result.gained:.1f} points of P@1 in {result.language}"
     if result.lost is not None:
-        balance += f"; lost: {result.lost:.2f} on the mean of the {len(others)} others"
+        balance += (
+            f"; loss: {result.lost:.2f} points on the mean of the {len(others)} other languages"
+        )
     yield balance
     yield f"model: {result.model}"
 

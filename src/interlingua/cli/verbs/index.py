@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from interlingua.cli.options import make_command
+from interlingua.cli.train_help import unfilled
 from interlingua.cli.verbs.search import shortened
 from interlingua.errors import count_of
 from interlingua.runtime.progress import make_progress
@@ -17,24 +18,38 @@ if TYPE_CHECKING:
     from interlingua.retrieval.index_info import IndexInfo
     from interlingua.retrieval.passage_files import Passage
 
-EPILOG = (
-    "build MODEL FILES -o DIR makes an index, or goes on with one; left out before a file, MODEL"
-    " is mini; add DIR FILES adds passages, and replaces those of the same file or id; delete DIR"
-    " IDS removes some; info DIR shows what is in it, list DIR the passages, and compact DIR frees"
-    " the disk of what was deleted. FILES: .jsonl or .parquet (text, id, title, language, or"
-    " columns that options name; all else is metadata), documents (.md .html .docx .odt .epub .pdf"
-    " .srt .vtt; a section is a passage), or text with a passage a line and its language in the"
-    " file's name."
+EPILOG = "\n\n".join(
+    [
+        unfilled(
+            "Actions; MODEL may be left out before a file and is mini then:",
+            "  build MODEL FILES -o FOLDER  build an index, or resume an interrupted build",
+            "  add FOLDER FILES             add passages, replace those of the same file or id",
+            "  delete FOLDER IDS            remove passages by id, or by --where",
+            "  info FOLDER                  describe the index",
+            "  list FOLDER                  list the passages",
+            "  compact FOLDER               free the disk space of deleted passages",
+        ),
+        unfilled(
+            "FILES:",
+            "  .jsonl, .parquet, .csv, .tsv, .xlsx",
+            "    columns text, id, title and language, or those that options name; other columns",
+            "    are metadata",
+            "  .md, .html, .docx, .odt, .epub, .pdf, .srt, .vtt",
+            "    documents, one passage per section",
+            "  other text files",
+            "    one passage per line, with the language in the file's name",
+        ),
+    ]
 )
 
 
 @make_command(
     IndexOptions,
-    quiet="No progress bar and no closing line.",
-    json="info, list: write JSON, a line for each passage.",
+    quiet="Show neither the progress bar nor the summary.",
+    json="Write JSON, one line for each passage; for info, list.",
 )
 def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
-    """Store passages with their vectors on disk, to be searched by interlingua search."""
+    """Build, change or describe an index of passages."""
     with make_progress(quiet or options.action not in ("build", "add")) as progress:
         found = run_index(options, progress)
     line_of = _line
@@ -51,7 +66,7 @@ def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
     else:
         line = (
             f"{count_of(found.added, 'passages')} added, {found.replaced:,} replaced,"
-            f" {found.deleted:,} deleted, {found.unchanged:,} as they were"
+            f" {found.deleted:,} deleted, {found.unchanged:,} unchanged"
         )
     print(f"{found.folder}: {line}", file=sys.stderr)
 
@@ -89,6 +104,6 @@ def _table(info: IndexInfo) -> str:
         "question prompt": repr(info.question_prompt),
         "language map": "yes" if info.has_map else "no",
         "search": "approximate" if info.is_approximate else "exact",
-        "on the disk": f"{info.bytes:,} bytes in {count_of(info.versions, 'versions')}",
+        "disk usage": f"{info.bytes:,} bytes in {count_of(info.versions, 'versions')}",
     }
     return "\n".join(f"{name:<16} {value}" for name, value in rows.items())

@@ -8,6 +8,6 @@ from interlingua.verbs.info import InfoOptions, run_info
 
 @make_command(InfoOptions, quiet=None)
 def info(options: InfoOptions, _: bool) -> None:
-    """Say what this machine has, and how it encodes with a model."""
+    """Print information about this machine, and how fast it encodes with a model."""
     for line in run_info(options).lines:
         print(line)

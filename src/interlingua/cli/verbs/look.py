@@ -9,9 +9,9 @@ from interlingua.runtime.progress import make_progress
 from interlingua.verbs.look import LookOptions, run_look
 
 
-@make_command(LookOptions, json="Write JSON, a line for each file.")
+@make_command(LookOptions, json="Write JSON, one line for each file.")
 def look(options: LookOptions, quiet: bool, as_json: bool) -> None:
-    """Report what is in files: format, languages, counts, faults, and what to do next."""
+    """Report the format, languages, counts and faults of files, and the next command."""
     with make_progress(quiet) as progress:
         found = run_look(options, progress)
     if as_json:

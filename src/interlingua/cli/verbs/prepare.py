@@ -6,9 +6,9 @@ from interlingua.cli.options import make_command
 from interlingua.verbs.prepare import PrepareOptions, run_prepare
 
 
-@make_command(PrepareOptions, quiet="No progress bars, no table.")
+@make_command(PrepareOptions, quiet="Show neither progress bars nor the table.")
 def prepare(options: PrepareOptions, quiet: bool) -> None:
-    """Clean, deduplicate, split and tokenize parallel text into a folder to train on."""
+    """Clean, deduplicate, split and tokenize parallel text into a training corpus."""
     from interlingua.preparation.report import corpus_summary
 
     made = run_prepare(options, progress=not quiet)

@@ -8,5 +8,5 @@ from interlingua.verbs.quickstart import QuickstartOptions, run_quickstart
 
 @make_command(QuickstartOptions, quiet=None)
 def quickstart(options: QuickstartOptions, quiet: bool) -> None:
-    """Collect translations, train an encoder on them, measure it and show what it can do."""
+    """Collect public translations, train an encoder on them and evaluate it."""
     run_quickstart(options)

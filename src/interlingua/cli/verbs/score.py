@@ -12,13 +12,13 @@ from interlingua.verbs.score import ScoreOptions, run_score
 
 @make_command(ScoreOptions)
 def score(options: ScoreOptions, quiet: bool) -> None:
-    """Score or filter a bitext of any length as it streams by, in its order."""
+    """Score the pairs of a bitext of any length, and filter them."""
     with make_progress(quiet) as progress:
         result = run_score(options, progress, sys.stdout)
     # Standard output may hold the pairs.
     print("\n".join(result.lines), file=sys.stderr)
     if result.failures:
         raise InterlinguaError(
-            f"{count_of(len(result.failures), 'files')} could not be scored; the first:"
+            f"{count_of(len(result.failures), 'files')} could not be scored; first error:"
             f" {result.failures[0]}"
         )

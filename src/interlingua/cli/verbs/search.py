@@ -20,11 +20,11 @@ _SHOWN_CHARACTERS = 160
 
 @make_command(
     SearchOptions,
-    quiet="No report of the languages found.",
-    json="Write JSON, a line for each question.",
+    quiet="Do not report the languages of the passages found.",
+    json="Write JSON, one line for each question.",
 )
 def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
-    """Find the passages that answer a question, in whatever language they are."""
+    """Print the passages of an index that answer a question."""
     for question, ranking in rankings(options):
         if as_json:
             print(json.dumps(_record(question, ranking), ensure_ascii=False), flush=True)

@@ -14,14 +14,14 @@ _PREFIX = "INTERLINGUA_SERVE_"
 
 @make_command(ServeOptions, quiet=None, variables=_PREFIX)
 def serve(options: ServeOptions, _: bool) -> None:
-    """Answer embedding requests over HTTP.
+    """Serve a model over HTTP.
 
     The protocols are those of OpenAI and text-embeddings-inference, and there is a page at /.
     """
     # The parser of options would take it for unset.
     if os.environ.get(f"{_PREFIX}API_KEY") == "":
         raise ConfigError(
-            f"{_PREFIX}API_KEY is empty, which would admit everyone; give a key, or unset the"
+            f"{_PREFIX}API_KEY is empty, which would accept every client; set a key, or unset the"
             " variable"
         )
     run_serve(options)

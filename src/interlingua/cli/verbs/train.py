@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from interlingua.training.result import TrainResult
 
 
-@make_command(TrainOptions, quiet="No progress, no summary; warnings still show.")
+@make_command(
+    TrainOptions, quiet="Show neither progress nor the summary; warnings are still shown."
+)
 def train(options: TrainOptions, quiet: bool) -> None:
     """Train, save checkpoints on the way, and write RUN/model and RUN/best.
 
@@ -24,15 +26,15 @@ def train(options: TrainOptions, quiet: bool) -> None:
     trained = run_train(options, progress=not quiet)
     if trained.template is not None:
         then = f"interlingua train {shlex.quote(str(trained.template))}"
-        print(f"written: {trained.template}; set data.corpus and encoder in it, then: {then}")
+        print(f"written: {trained.template}; set data.corpus and encoder in it, then run: {then}")
         return
     from interlingua.runtime.processes import is_first_process
 
     for result in trained:
         if result.interrupted:
             raise InterlinguaError(
-                f"stopped after step {result.step} of {result.max_steps}, which is saved; go on"
-                f" with: {trained.again}"
+                f"stopped after step {result.step} of {result.max_steps}, which is saved; to"
+                f" resume, run: {trained.again}"
             )
         if not quiet and is_first_process():  # every process of a run has the result
             for line in _summary(result):
@@ -45,8 +47,8 @@ def _summary(result: TrainResult) -> Iterator[str]:
 
     if result.already:
         yield (
-            f"{result.run}: finished before, nothing was trained now; to start over: --resume"
-            " never, to train on: another run.output and a larger run.max_steps"
+            f"{result.run}: already complete, nothing was trained; to start again, pass --resume"
+            " never; to train longer, set another run.output and a larger run.max_steps"
         )
     yield from exposure_lines(result.exposure, result.available)
     yield (
@@ -61,8 +63,8 @@ def _summary(result: TrainResult) -> Iterator[str]:
     # A model that scores pairs has a head, and gives no vectors to evaluate.
     if model is not None and (model / HEAD_FILE).is_file():
         yield (
-            f"next:  let it score silver pairs, in a file of stages: silver.cross_encoder ="
-            f' "{model}"'
+            f'next:  use it to score silver pairs: set silver.cross_encoder = "{model}" in a file'
+            " of stages"
         )
     else:
         suite = "tatoeba,xsim"

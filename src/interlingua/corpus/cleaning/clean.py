@@ -72,13 +72,13 @@ class CleanConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if self.min_characters > self.max_characters:
             raise ConfigError(
-                f"min_characters = {self.min_characters} and max_characters ="
-                f" {self.max_characters} leave no text; choose min_characters <= max_characters"
+                f"min_characters = {self.min_characters} is greater than max_characters ="
+                f" {self.max_characters}; choose min_characters <= max_characters"
             )
         if 0 < self.max_length_ratio < 1:
             raise ConfigError(
-                f"max_length_ratio = {self.max_length_ratio}; choose a ratio of at least 1, or 0"
-                " for no rule"
+                "max_length_ratio: expected a ratio of at least 1, or 0 for no rule, found"
+                f" {self.max_length_ratio}"
             )
 
 
@@ -96,7 +96,7 @@ class _SideMeasures(NamedTuple):
 
 
 class Cleaner:
-    """Normalizes pairs and drops the bad ones.
+    """Normalization of pairs that drops the bad ones.
 
     Attributes:
         counts: rule name -> pairs it dropped; every rule is there from the start.

@@ -71,7 +71,7 @@ class EvaluationKeys:
         skipped: list[Path] = []
         for folder in map(Path, folders):
             if not folder.exists():
-                raise DataError("no such evaluation folder; check the path", path=folder)
+                raise DataError("evaluation folder not found; check the path", path=folder)
             name = folder.name
             if name in sets:  # two sets may both have a folder "test"
                 name = str(folder)
@@ -157,7 +157,9 @@ def _csv_cells(file: TextIO, path: Path) -> Iterator[str]:
             yield from row
     except csv.Error as error:
         raise DataError(
-            f"not CSV ({error}); correct or remove it", path=path, line=rows.line_num
+            f"cannot be read as CSV ({error}); correct or remove the file",
+            path=path,
+            line=rows.line_num,
         ) from error
 
 

@@ -19,12 +19,12 @@ class ExactDeduplicator:
 
     Fresh keys gather in a few sorted arrays in memory, each at least twice as long as the next;
     together they hold ``run_keys`` at most, then they are written to ``folder`` as one run that is
-    only looked up, page by page. Ten million keys take 80 MB of disk, and their pages are given
+    only looked up, page by page. Ten million keys take 80 MB of disk, and their pages go
     back after every chunk. Keys represent texts: two different pairs share one with a probability
     of at most about 2^-58.
 
     Args:
-        folder: where the runs go; made where it is missing. Only this object's files are written
+        folder: of the runs; made if it is missing. Only this object's files are written
             there. None = all keys stay in memory.
         run_keys: keys kept in memory.
     """

@@ -35,7 +35,7 @@ _RELATIVES = tuple(
 
 
 class LanguageCheck:
-    """Says whether a text is clearly in another language than it should be.
+    """Check whether a text is clearly in a language other than the expected one.
 
     Args:
         min_confidence: probability (0 to 1) the other language must reach.

@@ -43,7 +43,7 @@ SUPPORTING_TEXTS = 1000
 LOOKED_AT = 200
 """Texts that are looked at first."""
 LOOKED_AT_IN_DOUBT = 20_000
-"""Texts that are looked at if the first contradict: sorted files begin with foreign names."""
+"""Texts that are looked at if the first contradict: sorted files start with foreign names."""
 LEAST_LETTERS = 20
 LEAST_HAN = 60
 """Length, in Latin letters' worth, from which text of only Han characters is neither Japanese nor
@@ -166,7 +166,8 @@ def _warn_once(path: str, message: str) -> None:
 def _tell_once(path: str, name: str, spoken: Language, option: str) -> None:
     """Log how a name was read; a file may be looked into several times."""
     log.warning(
-        "%s: %s is read as %s (%s), as its texts are; name it with %s if that is wrong",
+        "%s: %s is read as %s (%s), because its texts are in that language; pass the right"
+        " language with %s if this is wrong",
         *(path, name, spoken.code, spoken.name, option),
     )
 
@@ -184,9 +185,9 @@ def _contradiction(code: str, script: str, option: str, spoken: Language | None)
         remedies.insert(0, f"{other.code} ({other.name})")
     remedy = ", or ".join(filter(None, remedies))
     return (
-        f"its language is {named} ({language.code}, {language.name}), in the script"
-        f" {language.script}, and its letters are {script}; pass {option} {remedy}, or the"
-        " language that it is in"
+        f"the language is {named} ({language.code}, {language.name}), written in the script"
+        f" {language.script}, but the letters are in the script {script}; pass {option} {remedy},"
+        " or the actual language"
     )
 
 
@@ -255,9 +256,9 @@ def check_words(
             language = resolve_language(codes[side])
             name = getattr(codes[side], "name", codes[side])
             raise LanguageError(
-                f"{name} in its name is also a word, and its texts do not look like"
-                f" {language.name}; pass {option} {language.code} if they are, or the language"
-                " that they are in",
+                f"{name} in the file name is also a word, and the texts do not look like"
+                f" {language.name}; pass {option} {language.code} if they are in this language,"
+                " otherwise the actual language",
                 path=path,
             )
 

@@ -52,7 +52,7 @@ def shingle_hashes(
 ) -> UInt32[ndarray, " c"]:
     """Hash of all runs of ``size`` characters, as many as there are codes.
 
-    Text i has those from ``starts[i]`` on. Where a run would leave its text, the text's first
+    Text i has those from ``starts[i]`` on. If a run would leave its text, the text's first
     shingle is repeated: sets of shingles, and minima over them, are the same with or without the
     repetition.
     """

@@ -159,6 +159,18 @@ LEAST_OF_BEST = 0.7
 CLEAR_SHARE = 0.15
 """Share of the words from which on a text is clearly in a language."""
 LEAST_DIFFERENT = 2
+_LEAST_OF_RELATIVE = 0.75
+"""Minimum fraction of the share of the best language for a common relative of it."""
+_DEVIATIONS = 1.5
+"""Standard deviations of the sign test that distinguishes the two."""
+_COMMON = (
+    *("eng_Latn", "spa_Latn", "por_Latn", "fra_Latn", "deu_Latn", "ita_Latn", "nld_Latn"),
+    *("pol_Latn", "tur_Latn", "vie_Latn", "ind_Latn", "swe_Latn", "ces_Latn", "ron_Latn"),
+    *("hun_Latn", "dan_Latn", "fin_Latn", "nob_Latn", "cat_Latn", "hrv_Latn", "slk_Latn"),
+    *("slv_Latn", "est_Latn", "lit_Latn", "lvs_Latn", "swh_Latn", "afr_Latn", "tgl_Latn"),
+)
+"""Languages of most texts in Latin script, the most frequent first. A few words of one of them are
+often also frequent in a rarer relative, such as Scots."""
 IDENTIFIERS = 0.9
 """Share of texts without two letters in a row, from which on they are numbers."""
 
@@ -208,13 +220,36 @@ def is_contradicted(texts: Iterable[str], code: str) -> bool:
 def likely_latin_language(texts: Iterable[str]) -> str | None:
     """Return the language with most of its frequent words in texts in Latin script.
 
-    None if no language has enough of them.
+    If a few words do not distinguish a rare language from a common one, it is the common one. None
+    if no language has enough words, or several common ones have equally many.
     """
-    shares, _ = _word_shares(list(islice(texts, _LOOKED_AT)), "")
+    words = _counted_words(list(islice(texts, _LOOKED_AT)))
+    shares, _ = _shares_of_words(words, "")
     best = max(shares, key=lambda code: shares[code], default=None)
     if best is None or shares[best] < WORD_SHARE:
         return None
-    return best
+    if best in _COMMON:
+        return best
+    least = max(WORD_SHARE, _LEAST_OF_RELATIVE * shares[best])
+    common = {code: shares[code] for code in _COMMON if shares.get(code, 0.0) >= least}
+    undecided = [code for code in common if not _is_clearly(best, code, words)]
+    if not undecided:
+        return best
+    likely = [code for code in undecided if common[code] == max(common[one] for one in undecided)]
+    return likely[0] if len(likely) == 1 else None
+
+
+def _is_clearly(language: str, other: str, words: Counter[str]) -> bool:
+    """Return whether words distinguish a language from another one that has fewer of them.
+
+    The words that are frequent in only one of the two decide, by a sign test. Of single sentences
+    of FLORES-200 in seven common languages, 257 of 280 are then found (211 without), and 0.65 of
+    those in all 86 languages (0.68 without).
+    """
+    own, others = frequent_words()[language], frequent_words()[other]
+    for_it = sum(words[word] for word in own - others)
+    against = sum(words[word] for word in others - own)
+    return bool(for_it - against > _DEVIATIONS * (for_it + against) ** 0.5)
 
 
 def word_shares_by_language(text: str) -> dict[str, float]:
@@ -238,7 +273,15 @@ def _script_share(texts: Sequence[str], code: str) -> float:
 
 def _word_shares(texts: Sequence[str], own: str) -> tuple[dict[str, float], int]:
     """Return the share of frequent words by language, and the number of different own words."""
-    words = Counter(re.findall(r"[^\W\d_]+", " ".join(texts).casefold()))
+    return _shares_of_words(_counted_words(texts), own)
+
+
+def _counted_words(texts: Sequence[str]) -> Counter[str]:
+    return Counter(re.findall(r"[^\W\d_]+", " ".join(texts).casefold()))
+
+
+def _shares_of_words(words: Counter[str], own: str) -> tuple[dict[str, float], int]:
+    """Return the same of counted words."""
     total = sum(words.values())
     if total < LEAST_WORDS:
         return {}, 0

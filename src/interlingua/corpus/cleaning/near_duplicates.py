@@ -8,9 +8,9 @@ partner, five bytes a text.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt16, UInt32
@@ -24,7 +24,7 @@ from interlingua.corpus.cleaning.minhash import (
     shingle_codes,
     shingle_hashes,
 )
-from interlingua.runtime.portions import ceil_div
+from interlingua.runtime.portions import ceil_div, portions
 
 SHINGLE_CHARACTERS = 5
 PERMUTATIONS = 64
@@ -35,11 +35,41 @@ _BATCH = 1_000  # texts hashed at a time: their shingles stay in the processor's
 _VERIFIED = 2_000  # candidate pairs compared at a time
 
 
+class HashedTexts(NamedTuple):
+    """Texts as the index stores them."""
+
+    codes: UInt16[ndarray, " c"]
+    """Codes of all texts, as ``shingle_codes`` makes them."""
+    starts: Int64[ndarray, " n"]
+    """The first code of each text."""
+    bands: list[UInt32[ndarray, " n"]]
+    """For each band, a key per text."""
+
+
+def hash_texts(texts: Sequence[str], threshold: float) -> list[HashedTexts]:
+    """Hash texts for an index, in parts that fit into the processor's cache.
+
+    The result can be computed in another process than that of the index.
+
+    Args:
+        texts: any number.
+        threshold: the Jaccard index of the index.
+    """
+    bands, rows = banding(threshold, PERMUTATIONS)
+    found = []
+    for batch in portions(texts, _BATCH):
+        codes, starts = shingle_codes(batch, SHINGLE_CHARACTERS)
+        hashes = shingle_hashes(codes, starts, SHINGLE_CHARACTERS)
+        keys = list(band_keys(hashes, starts, bands=bands, rows=rows))
+        found.append(HashedTexts(codes, starts, keys))
+    return found
+
+
 class NearDuplicates:
-    """Finds texts that nearly repeat an earlier one.
+    """Search for texts that nearly repeat an earlier one.
 
     Two texts do if the Jaccard index of their character shingles is at least ``threshold``. Texts
-    come in by `add`, in as many chunks as they need; case, punctuation and white space do not
+    come in by `append`, in as many parts as they need; case, punctuation and white space do not
     count. It takes 2 bytes of disk a character, 8 a text and 4 a text and band. `duplicates` goes
     through the bands one by one: texts with equal keys are sorted together, and each is compared,
     exactly, with the first and with the previous of its kind. So every reported text is a near
@@ -47,13 +77,13 @@ class NearDuplicates:
     not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
 
     Args:
-        folder: where the index goes; made where it is missing, its files are written anew.
+        folder: of the index; made if it is missing, its files are written anew.
         threshold: Jaccard index, above 0 and at most 1.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, threshold: float = 0.8) -> None:
         self.threshold = threshold
-        self.bands, self.rows_per_band = banding(threshold, PERMUTATIONS)
+        self.bands, _ = banding(threshold, PERMUTATIONS)
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._codes = (folder / "codes.u16").open("w+b")
@@ -72,20 +102,19 @@ class NearDuplicates:
             file.close()
             Path(file.name).unlink(missing_ok=True)
 
-    def add(self, texts: Sequence[str]) -> None:
-        """Add texts to the index; row numbers continue from those before."""
-        for first in range(0, len(texts), _BATCH):
-            batch = texts[first : first + _BATCH]
-            codes, starts = shingle_codes(batch, SHINGLE_CHARACTERS)
-            hashes = shingle_hashes(codes, starts, SHINGLE_CHARACTERS)
-            bands = band_keys(hashes, starts, bands=self.bands, rows=self.rows_per_band)
+    def append(self, hashed: Iterable[HashedTexts]) -> None:
+        """Add texts that ``hash_texts`` hashed with the same threshold.
+
+        Row numbers continue from those before.
+        """
+        for codes, starts, bands in hashed:
             for file, keys in zip(self._keys, bands, strict=True):
                 keys.tofile(file)
             codes.tofile(self._codes)
             # Where each text ends in the file of codes, in codes of two bytes.
             (np.append(starts[1:], len(codes)) + self._end).tofile(self._ends)
             self._end += len(codes)
-            self._count += len(batch)
+            self._count += len(starts)
 
     def duplicates(self) -> Bool[ndarray, " n"]:
         """Mark the texts that nearly repeat an earlier one.
@@ -132,7 +161,7 @@ class NearDuplicates:
             leaders = np.maximum.accumulate(leaders)[follows]
             places = np.flatnonzero(follows)
             yield rows[places], rows[leaders]
-            # Then with the previous row, where that is not the first of the key itself.
+            # Then with the previous row, if that is not the first of the key itself.
             is_apart = leaders != places - 1
             yield rows[places[is_apart]], rows[places[is_apart] - 1]
 

@@ -64,7 +64,7 @@ def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[st
 
     Args:
         texts: any strings; a line break counts as white space.
-        markup: what happens to tags, entities and format placeholders, see `replace_markup`.
+        markup: handling of tags, entities and format placeholders, see `replace_markup`.
 
     Returns:
         as many texts; doing it again changes nothing (unless stripped markup uncovers more of it).

@@ -47,7 +47,8 @@ class DocumentArchive(NamedTuple):
             member = self.archive.getinfo(name)
         except KeyError as error:
             raise DataError(
-                "not there; the document is broken, save it again", path=place
+                "a part of the document is missing, so the document is damaged; save it again",
+                path=place,
             ) from error
         if member.flag_bits & 1:
             raise DataError("is encrypted; save it without a password", path=self.path)
@@ -70,11 +71,11 @@ def open_document(path: PathLike, kind: str) -> Iterator[DocumentArchive]:
         head = file.read(4)
     if head == _OLE:
         raise DataError(
-            f"is an old Office document, or has a password; save it as {kind} without one",
+            f"is an old Office document, or has a password; save it as {kind} without a password",
             path=path,
         )
     if head[:2] != b"PK":
-        raise DataError(f"not a {kind} file; save it again as {kind}", path=path)
+        raise DataError(f"is not a {kind} file; save it again as {kind}", path=path)
     with open_archive(path) as archive:
         _refuse_growth(archive, path)
         yield DocumentArchive(archive, path)
@@ -88,7 +89,7 @@ def _refuse_growth(archive: zipfile.ZipFile, path: PathLike) -> None:
     most = min(max(FREE_EXPANSION_BYTES, max_expansion() * packed), 4 * MAX_DOCUMENT_BYTES)
     if unpacked > most:
         raise DataError(
-            f"its {packed:,} bytes grow to {unpacked:,}; leave it out, or save it again without"
-            " pictures",
+            f"its {packed:,} bytes expand to {unpacked:,}, too many for a document; leave it out,"
+            " or save it again without pictures",
             path=path,
         )

@@ -30,7 +30,7 @@ _CONTINUED = ",;-–—、，；،"
 _ELLIPSES = ("...", "…")
 _GREEK_QUESTION = re.compile("[\u0370-\u03ff];$")
 _APART = "♪♫[(（【"
-"""Begins of songs and sounds."""
+"""Characters at the start of songs and sounds."""
 
 
 def read_captions(path: PathLike, language: str | None = None) -> BlockDocument:
@@ -47,7 +47,7 @@ def read_captions(path: PathLike, language: str | None = None) -> BlockDocument:
     cues = read_cues(path, encoding=None if is_wide else decoded.charset, bad=bad)
     notes = decoded.notes
     if bad.count:
-        notes = (*notes, f"{count_of(bad.count, 'cues')} can't be read: {bad.first[0]}")
+        notes = (*notes, f"{count_of(bad.count, 'cues')} cannot be read: {bad.first[0]}")
     return BlockDocument([TextBlock(text, CUE) for text in join_cues(cues)], notes=notes)
 
 

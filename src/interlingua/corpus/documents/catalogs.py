@@ -31,14 +31,14 @@ def read_catalog_side(path: PathLike, language: str | None = None) -> BlockDocum
         reader = Gettext()
     pairs = list(reader.read(name, None, None, skipped, bad))
     if not pairs:
-        raise DataError("nothing in it is translated; leave it out", path=path)
+        raise DataError("the file contains no translated entry; leave it out", path=path)
     texts, code = _side(pairs, language, path)
     # The plus sign drops the reasons that were counted and never met.
     notes = [
         f"{count_of(count, 'entries')} left out: {reason}" for reason, count in (+skipped).items()
     ]
     if bad.count:
-        notes.append(f"{count_of(bad.count, 'entries')} can't be read: {bad.first[0]}")
+        notes.append(f"{count_of(bad.count, 'entries')} cannot be read: {bad.first[0]}")
     return BlockDocument(
         [TextBlock(text, PARAGRAPH) for text in texts], language=code, notes=tuple(notes)
     )
@@ -54,7 +54,7 @@ def _side(pairs: list[TextPair], language: str | None, path: PathLike) -> tuple[
     codes = (first.source_language, first.target_language)
     there = " and ".join(written_tag(code) for code in codes)
     raise LanguageAbsentError(
-        f"is in {there}, not in {written_tag(language)}; name one of these",
+        f"the languages are {there}, expected {written_tag(language)}; name one of these languages",
         item=language,
         path=os.fspath(path),
     )

@@ -114,9 +114,9 @@ _OF_BEST = 0.5
 _ONE_SCRIPT = 0.95
 _LEAST_KANA = 0.1
 _MOST_CHAOS = 0.2
-"""Of charset-normalizer: 0 is a clean text."""
+"""Limit of charset-normalizer's chaos: 0 is a clean text."""
 _LEAST_COHERENCE = 0.2
-"""Of charset-normalizer: 1 is a text with the usual letters of a language."""
+"""Limit of charset-normalizer's coherence: 1 is a text with the usual letters of a language."""
 _EAST_ASIAN = ("gb18030", "big5hkscs", "cp949", "cp932", "euc_jp")
 """Sets of several bytes a character, which are seldom valid by accident."""
 
@@ -168,7 +168,7 @@ def decode_file(
         text = decoded(content, _SUPERSETS.get(charset, charset))
         if is_decoded(text):
             return DecodedText(text, charset)
-        notes = (f"declares the encoding {declared}, which it is not in",)
+        notes = (f"declares the encoding {declared}, but is not in this encoding",)
     if _ESCAPED_JAPANESE.search(content):
         return DecodedText(_strictly(content, "iso2022_jp", path), "iso2022_jp", notes)
     try:
@@ -176,7 +176,7 @@ def decode_file(
     except UnicodeDecodeError as error:
         _refuse_damaged(content, error, path)
     charset = detect_charset(content, path, language)
-    notes = (*notes, f"is read as {charset}, which it does not declare")
+    notes = (*notes, f"is read as {charset}, which the file does not declare")
     return DecodedText(_strictly(content, charset, path), charset, notes)
 
 
@@ -194,8 +194,8 @@ def detect_charset(content: bytes, path: PathLike, language: str | None = None) 
     found = _latin_charset(sample, language) or _japanese_charset(sample) or _other_charset(sample)
     if found is None:
         raise DataError(
-            "not UTF-8, and its encoding is not certain; save it as UTF-8, e.g. iconv -f"
-            " WINDOWS-1252 -t UTF-8",
+            "is not UTF-8, and its encoding cannot be identified; convert it to UTF-8, for"
+            " example: iconv -f WINDOWS-1252 -t UTF-8",
             path=path,
         )
     return found
@@ -207,7 +207,7 @@ def _strictly(content: bytes, charset: str, path: PathLike) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"not in its encoding {charset}; save it as UTF-8", path=path, line=line
+            f"is not in its encoding {charset}; save it as UTF-8", path=path, line=line
         ) from error
 
 
@@ -236,7 +236,8 @@ def _refuse_damaged(content: bytes, error: UnicodeDecodeError, path: PathLike) -
     if valid > 10 * damaged or error.end >= len(content) > 4 * error.start > 0:
         line = content.count(b"\n", 0, error.start) + 1
         raise DamagedFileError(
-            "UTF-8 with damaged bytes; fetch it again, or remove them: iconv -c -f UTF-8 -t UTF-8",
+            "is UTF-8 with damaged bytes; fetch it again, or remove them: iconv -c -f UTF-8 -t"
+            " UTF-8",
             path=path,
             line=line,
         )

@@ -33,7 +33,9 @@ def read_epub(path: PathLike, language: str | None = None) -> BlockDocument:
             for root in parse_tree(archive.read(_CONTAINER), path).iter("rootfile")
         ]
         if not roots:
-            raise DataError("names no package in its container; save it again", path=path)
+            raise DataError(
+                "the container of the book names no package; save the book again", path=path
+            )
         package = parse_tree(archive.read(roots[0]), path)
         protected = _protected(archive)
         blocks: list[TextBlock] = []
@@ -46,7 +48,7 @@ def read_epub(path: PathLike, language: str | None = None) -> BlockDocument:
             content = archive.read(name)
             size += len(content)
             if size > MAX_DOCUMENT_BYTES:
-                raise DataError("its pages are too large; split it", path=path)
+                raise DataError("the pages of the book are too large; split the book", path=path)
             place = f"{path}!{name}"
             decoded = decode_file(content, place, declared_charset(content[:LOOKED_AT_BYTES]))
             page = parse_markup(decoded.text)
@@ -67,7 +69,10 @@ def _pages(package: Element, folder: str, path: PathLike) -> Iterator[str]:
     for reference in package.iterfind("spine/itemref"):
         item = items.get(reference.get("idref"))
         if item is None:
-            raise DataError("its spine names a page that is not there; save it again", path=path)
+            raise DataError(
+                "the spine of the book names a page that does not exist; save the book again",
+                path=path,
+            )
         is_contents = "nav" in item.get("properties", "").split()
         if is_contents or item.get("media-type") not in _PAGES:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +47,26 @@ def find_documents(
     Raises:
         DataError: there is no such file, or a pattern fits none.
     """
+    found, left_out = list_files(paths, _reason_against_kind)
+    found = _without_copies(found, left_out)
+    return found, sorted(left_out)
+
+
+def list_files(
+    paths: PathLike | Iterable[PathLike], unfit: Callable[[Path], str]
+) -> tuple[list[Path], list[LeftOut]]:
+    """List the files below folders, by name and without reading their text.
+
+    Args:
+        paths: files, folders and patterns; see ``find_documents``.
+        unfit: returns why a file is of a wrong kind; empty if it is not.
+
+    Returns:
+        The files in the order of their paths, and all other files with the reasons.
+
+    Raises:
+        DataError: there is no such file, or a pattern fits none.
+    """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     left_out: list[LeftOut] = []
     candidates: dict[str, Path] = {}
@@ -58,13 +78,12 @@ def find_documents(
                 left_out.append(LeftOut(os.fspath(file), f"the same file as {first}"))
     found = []
     for file in sorted(candidates.values()):
-        reason = _reason_against(file)
+        reason = _reason_against(file, unfit)
         if reason:
             left_out.append(LeftOut(os.fspath(file), reason))
         else:
             found.append(file)
-    found = _without_copies(found, left_out)
-    return found, sorted(left_out)
+    return found, left_out
 
 
 def _expanded(path: PathLike, left_out: list[LeftOut]) -> Iterator[Path]:
@@ -77,17 +96,17 @@ def _expanded(path: PathLike, left_out: list[LeftOut]) -> Iterator[Path]:
     elif _GLOB.search(name):
         fitting = sorted(glob.glob(name, recursive=True))
         if not fitting:
-            raise DataError("no file fits this pattern; check the path", path=path)
+            raise DataError("no file matches this pattern; check the path", path=path)
         # A pattern may reach a file by a link to a folder as well.
         files = {os.path.realpath(one): Path(one) for one in reversed(fitting)}
         yield from (file for file in files.values() if file.is_file())
     else:
-        raise DataError("no such file or folder; check the path", path=path)
+        raise DataError("file or folder not found; check the path", path=path)
 
 
 def _files_below_folder(folder: str, left_out: list[LeftOut]) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
-        reason = f"can't be opened: {error.strerror or error}"
+        reason = f"cannot be opened ({error.strerror or error})"
         left_out.append(LeftOut(os.fspath(error.filename or folder), reason))
 
     for place, folders, names in os.walk(folder, onerror=refuse):
@@ -102,27 +121,34 @@ def _files_below_folder(folder: str, left_out: list[LeftOut]) -> Iterator[Path]:
             yield Path(place) / name
 
 
-def _reason_against(file: Path) -> str:
-    """Return why a file is left out; empty if it is a document."""
+def _reason_against(file: Path, unfit: Callable[[Path], str]) -> str:
+    """Return why a file is left out; empty if it is read."""
     # Programs leave such files next to documents while these are open.
     if _TEMPORARY.fullmatch(file.name):
         return "a temporary file"
     if file.name.startswith("."):
         return "a hidden file"
-    suffix = stem_and_suffix(file)[1]
     if file.name in _SYSTEM:
-        return "a file of the system"
-    if suffix not in DOCUMENT_SUFFIXES:
-        if suffix in OTHER_DOCUMENTS:
-            return remedy_of(suffix)
-        return f"of unknown kind ({suffix or 'no ending'})"
+        return "a system file"
+    if reason := unfit(file):
+        return reason
     try:
         size = file.stat().st_size
     except OSError as error:
-        return f"can't be opened: {error.strerror or error}"
+        return f"cannot be opened ({error.strerror or error})"
     if not file.is_file():
         return "not a regular file"
     return "" if size else "empty"
+
+
+def _reason_against_kind(file: Path) -> str:
+    """Return why a file is no document by its name; empty if it is one."""
+    suffix = stem_and_suffix(file)[1]
+    if suffix in DOCUMENT_SUFFIXES:
+        return ""
+    if suffix in OTHER_DOCUMENTS:
+        return remedy_of(suffix)
+    return f"of unknown kind ({suffix or 'no ending'})"
 
 
 def _without_copies(files: list[Path], left_out: list[LeftOut]) -> list[Path]:
@@ -144,5 +170,5 @@ def _without_copies(files: list[Path], left_out: list[LeftOut]) -> list[Path]:
             original = first.setdefault(digest, file)
             if original is not file:
                 copies.add(file)
-                left_out.append(LeftOut(os.fspath(file), f"the same bytes as {original}"))
+                left_out.append(LeftOut(os.fspath(file), f"has the same content as {original}"))
     return [file for file in files if file not in copies]

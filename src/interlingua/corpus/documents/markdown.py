@@ -46,7 +46,7 @@ _UNDERSCORES = re.compile(r"(?<!\w)(_{1,3})(?=\S)([^_]{1,2000}?)(?<=\S)\1(?!\w)"
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TABS = 4
 _ITEM_INDENT = 2
-"""Columns behind the mark of an item where its text may begin."""
+"""Columns behind the mark of an item where its text may start."""
 
 
 class FoundHeading(NamedTuple):
@@ -64,7 +64,7 @@ class FrontMatter(NamedTuple):
     Attributes:
         title: of the document; may be empty.
         language: as it is written.
-        stop: where the text begins.
+        stop: where the text starts.
     """
 
     title: str = ""
@@ -124,7 +124,7 @@ def markdown_blocks(content: str, start: int = 0) -> list[TextBlock]:
 
     Args:
         content: of the file.
-        start: where the text begins, behind the front matter.
+        start: where the text starts, behind the front matter.
     """
     headings = iter(markdown_headings(content, start))
     reader = _BlockReader()
@@ -145,7 +145,7 @@ def markdown_blocks(content: str, start: int = 0) -> list[TextBlock]:
 
 
 class _BlockReader:
-    """Gathers lines to blocks."""
+    """A builder of blocks from lines."""
 
     def __init__(self) -> None:
         self.blocks: list[TextBlock] = []

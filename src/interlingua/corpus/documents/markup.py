@@ -55,7 +55,7 @@ def parse_markup(content: str) -> BlockDocument:
 
 
 class _Parser(HTMLParser):
-    """Gathers the blocks."""
+    """A parser that collects the blocks."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

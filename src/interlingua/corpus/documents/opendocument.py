@@ -65,7 +65,7 @@ def read_open_document(path: PathLike, language: str | None = None) -> BlockDocu
         content = parse_tree(archive.read("content.xml"), path)
         body = content.find("body/text")
         if body is None:
-            raise DataError("not a text document of OpenDocument; save it as .odt", path=path)
+            raise DataError("is not a text document of OpenDocument; save it as .odt", path=path)
         title, declared = _properties(archive)
         return BlockDocument(list(_Reader(content).blocks(body)), title, declared)
 

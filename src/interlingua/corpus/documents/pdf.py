@@ -89,7 +89,7 @@ def read_pdf(path: PathLike, language: str | None = None) -> BlockDocument:
     with open_raw(path) as file:
         content = read_limited(file, path)
     if b"%PDF-" not in content[:1024]:
-        raise DataError("not a PDF; save it again as .pdf", path=path)
+        raise DataError("is not a PDF file; save it again as .pdf", path=path)
     _refuse_bomb(content, path)
     layout = _pdfminer("layout")
     logging.getLogger("pdfminer").setLevel(logging.ERROR)
@@ -104,7 +104,7 @@ def read_pdf(path: PathLike, language: str | None = None) -> BlockDocument:
     except Exception as error:  # of broken files the library raises dozens of kinds
         reason = " ".join(str(error).split())[:100] or type(error).__name__
         raise DataError(
-            f"can't be read as a PDF ({reason}); print it to a new PDF", path=path
+            f"cannot be read as PDF ({reason}); print it to a new PDF", path=path
         ) from error
     blocks = _blocks([page for page in _without_headers(pages) if page])
     return BlockDocument(blocks, " ".join(title.split()), declared)
@@ -149,7 +149,7 @@ def _layouts(document: Any, path: PathLike) -> Iterator[Any]:
     device.begin_figure = count_figure
     for number, page in enumerate(_pdfminer("pdfpage").PDFPage.create_pages(document), 1):
         if number > _MAX_PAGES:
-            raise DataError(f"more than {_MAX_PAGES:,} pages; split it", path=path)
+            raise DataError(f"has more than {_MAX_PAGES:,} pages; split it", path=path)
         figures = 0
         reader.process_page(page)
         yield device.get_result()
@@ -207,17 +207,17 @@ def _refuse_without_text(pages: list[list[_Line]], path: PathLike) -> None:
     """Refuse pages without text, or with glyphs that have no characters.
 
     Raises:
-        DataError: with what to do.
+        DataError: with a remedy.
     """
     text = "".join(line.text for page in pages for line in page)
-    remedy = "recognize its text first, e.g. ocrmypdf --force-ocr in.pdf out.pdf"
+    remedy = "run text recognition first, for example: ocrmypdf --force-ocr in.pdf out.pdf"
     if not text.strip():
         raise DataError(
-            f"no text layer: its {len(pages):,} pages are pictures; {remedy}", path=path
+            f"has no text layer, its {len(pages):,} pages are pictures; {remedy}", path=path
         )
     unknown = len(_UNKNOWN_GLYPH.findall(text)) + text.count("\ufffd")
     if unknown > _MOST_UNKNOWN * len(text) / 4:
-        raise DataError(f"its fonts do not say which characters they show; {remedy}", path=path)
+        raise DataError(f"its fonts do not specify their characters; {remedy}", path=path)
 
 
 def _without_headers(pages: list[list[_Line]]) -> list[list[_Line]]:
@@ -351,7 +351,9 @@ def _refuse_bomb(content: bytes, path: PathLike) -> None:
         size += _unpacked_bytes(memoryview(content)[found.end() :], most - size, depth=3)
         if size > most:
             raise DataError(
-                f"its {len(content):,} bytes grow to more than {most:,}; leave it out", path=path
+                f"its {len(content):,} bytes expand to more than {most:,}, too many for a"
+                " document; leave it out",
+                path=path,
             )
 
 

@@ -59,7 +59,7 @@ def read_document(path: PathLike, language: str | None = None) -> TextDocument:
     found = read_blocks(path, code)
     units = units_of(found.blocks)
     if not units:
-        raise DataError("no text in it; leave it out", path=path)
+        raise DataError("the document contains no text; leave it out", path=path)
     return TextDocument(units, found.title, found.language, found.notes)
 
 
@@ -81,7 +81,7 @@ def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:
     suffix = stem_and_suffix(path)[1]
     reader = _READERS.get(suffix)
     if reader is None:
-        raise DataError(f"not a document that can be read; {remedy_of(suffix)}", path=path)
+        raise DataError(f"this kind of document cannot be read; {remedy_of(suffix)}", path=path)
     found = reader(path, language)
     texts = [block.text for block in found.blocks[:LOOKED_AT]]
     if not found.language or contradicting_script(texts, found.language) is None:
@@ -94,8 +94,8 @@ def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:
 def remedy_of(suffix: str) -> str:
     """Return the remedy for a file of a kind that is not read."""
     if suffix in OTHER_DOCUMENTS:
-        return f"{suffix} is not read: {OTHER_DOCUMENTS[suffix]}"
-    return f"known kinds: {', '.join(DOCUMENT_SUFFIXES)}"
+        return f"{suffix} cannot be read: {OTHER_DOCUMENTS[suffix]}"
+    return f"use one of: {', '.join(DOCUMENT_SUFFIXES)}"
 
 
 def read_decoded(

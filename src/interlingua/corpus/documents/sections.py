@@ -80,7 +80,9 @@ def read_sections(path: PathLike) -> Iterator[DocumentSection]:
         with open_text(path, in_lines=False) as file:
             content = file.read(LONGEST_DOCUMENT + 1)
     if len(content) > LONGEST_DOCUMENT:
-        raise DataError(f"longer than {LONGEST_DOCUMENT:,} characters; cut it in files", path=path)
+        raise DataError(
+            f"has more than {LONGEST_DOCUMENT:,} characters; split it into several files", path=path
+        )
     for section in _sections(content, start, title, headings):
         yield section._replace(language=language)
 

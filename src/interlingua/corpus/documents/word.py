@@ -56,7 +56,7 @@ class _Style(NamedTuple):
 
     name: str = ""
     level: int = 0
-    """Of a heading; 0 if it is none."""
+    """Level of a heading; 0 if it is none."""
     list_level: int = 0
 
 
@@ -82,7 +82,7 @@ def read_word(path: PathLike, language: str | None = None) -> BlockDocument:
     except Exception as error:  # of broken files the libraries raise a dozen kinds
         reason = " ".join(str(error).split())[:100]
         raise DataError(
-            f"can't be read as a Word document ({reason}); save it again as .docx", path=path
+            f"cannot be read as a Word document ({reason}); save it again as .docx", path=path
         ) from error
 
 

@@ -24,7 +24,7 @@ _LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
 
 
 class BadLines:
-    """How to handle unreadable lines; a context that completes their file at its end.
+    """Handling of unreadable lines; a context that completes their file at its end.
 
     Args:
         on_error: ``stop`` raises the first one's error; ``skip`` continues without it.
@@ -42,7 +42,7 @@ class BadLines:
 
     def __init__(self, on_error: str = "stop", path: PathLike | None = None) -> None:
         if on_error not in get_args(OnError):
-            raise ConfigError(f"on_error is {on_error!r}, expected stop or skip")
+            raise ConfigError(f"on_error: expected stop or skip, found {on_error!r}")
         self.skips = on_error == "skip"
         self.path = path
         self.count = 0
@@ -63,7 +63,7 @@ class BadLines:
 
     @property
     def errors(self) -> str:
-        """How bytes that are not UTF-8 are decoded, for ``files.open_text``; see ``numbered``."""
+        """The decoding of bytes that are not UTF-8, for ``files.open_text``; see ``numbered``."""
         return "surrogateescape" if self.skips else "strict"
 
     def reject(self, error: DataError, content: str = "") -> None:
@@ -93,7 +93,7 @@ class BadLines:
 
         Args:
             error: what is wrong.
-            read: what was read before, as ``"1,200 pairs"``.
+            read: description of the earlier content, as ``"1,200 pairs"``.
             is_empty: whether that is nothing, which stops in any case.
         """
         if not self.skips or is_empty:
@@ -102,7 +102,7 @@ class BadLines:
         if place in self._seen:
             return
         self._seen.add(place)
-        self.damages.append(f"{error}; kept: {read} before that")
+        self.damages.append(f"{error}; kept {read} before the damage")
         if self.path is not None:
             self._write(error, "")
 
@@ -132,7 +132,7 @@ class BadLines:
         were = "was" if self.count == 1 else "were"
         head = f"warning: {count_of(self.count, 'lines')} could not be read and {were} left out"
         if self.path is not None:
-            head = f"{head}; all of them are in {self.path}"
+            head = f"{head}; they are listed in {self.path}"
         shown = list(self.first)
         if self.count > len(shown):
             shown.append(f"and {self.count - len(shown):,} more")

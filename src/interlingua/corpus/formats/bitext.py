@@ -61,11 +61,11 @@ FORMAT_OF_SUFFIX = {
 }
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 _WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
-"""Formats of which columns, or keys, may be named."""
+"""Formats with columns, or keys, that may be named."""
 _WITH_ROWS = ("tsv", "csv", "xlsx")
-"""Formats of which the row that names the columns may be given."""
+"""Formats with an optional row that names the columns."""
 IN_TWO_FILES = ("moses", "subtitles", "catalog")
-"""Formats of which two files, with a comma or by what their names share, are a bitext."""
+"""Formats of which two files, with a comma or a shared part of their names, are a bitext."""
 READ_ONLY = ("subtitles", "catalog", "qt")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
@@ -187,6 +187,27 @@ def pair_fields(pair: TextPair | None) -> Mapping[str, Any]:
     return {}
 
 
+def without_lost_values(
+    pairs: Iterable[TextPair], path: PathLike, *, keeps_scores: bool = False
+) -> Iterator[TextPair]:
+    """Yield the pairs, then log which of their values the format of a file has no place for."""
+    lost: dict[str, None] = {}
+    for pair in pairs:
+        if pair.score is not None and not keeps_scores:
+            lost[SCORE] = None
+        # Pairs of the same kind as the file are written with their values.
+        if isinstance(pair, PairWithFields):
+            lost.update(dict.fromkeys(pair.fields))
+        yield pair
+    if lost:
+        log.warning(
+            "%s: this format has no place for %s; write .tsv, .csv, .xlsx, .jsonl or .tmx to keep"
+            " them",
+            path,
+            ", ".join(lost),
+        )
+
+
 class PairFormat(Protocol):
     """A file format of bitexts."""
 
@@ -200,7 +221,7 @@ class PairFormat(Protocol):
     ) -> Iterator[TextPair]:
         """Stream pairs.
 
-        Counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read.
+        Counts the pairs that it leaves out in ``skipped``, by reason, unreadable ones in ``bad``.
         """
         ...
 
@@ -229,7 +250,7 @@ def read_pairs(
         format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
             name when not given.
         source_language: any code or name ``languages.resolve_language`` takes. Taken from the
-            file's content or its name (``news.de-en.tsv``) when not given.
+            file's content or its name (``news.de-en.tsv``) by default.
         target_language: code of the target's language, or None.
         columns: of the source and the target in a table or in JSON, by name or by number from 1.
         sheet: of a workbook, by name or by number from 1; the first by default.
@@ -281,12 +302,12 @@ def read_pairs_as_named(
     Args:
         path: a file, a prefix, or two files with a comma.
         bad: how to handle unreadable lines.
-        format: by its name if it is not given.
+        format: by its name by default.
         languages: codes of source and target, if they are known.
         columns: of the source and the target.
         sheet: of a workbook.
         header_row: row of a table with the names of the columns.
-        skipped: counts what the reader leaves out.
+        skipped: counts the pairs that the reader leaves out.
     """
     if skipped is None:  # an empty counter of the caller's is one to count in
         skipped = Counter()
@@ -358,8 +379,8 @@ def guess_format(path: PathLike) -> str:
         return "moses"
     known = ", ".join(FORMAT_OF_SUFFIX)
     raise DataError(
-        f"{suffix} is not a format of bitext; known are {known}, also .gz, .xz or .zst, and for"
-        " Moses files their prefix, such as news.de-en",
+        f"unknown format of bitext {suffix}; use one of: {known}, also with .gz, .xz or .zst, or"
+        " for Moses files their prefix, such as news.de-en",
         path=path,
     )
 
@@ -371,7 +392,7 @@ def _format_by_content(name: str, suffix: str) -> str | None:
     candidate = {".json": "catalog", ".xml": "catalog", ".ts": "qt"}.get(suffix)
     if candidate is None or not Path(name).is_file():
         return None
-    # The class decides, as only it knows the beginnings of its files.
+    # The class decides, as only it knows the starts of its files.
     if cast(Any, registry.resolve_name(registry.FORMATS, candidate)).is_format_of(name):
         return candidate
     return None
@@ -428,10 +449,11 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
         one = next(filter(None, map(_code_in_name, Path(path).name.split(".")[:-1])), None)
         alone = ""
         if one is not None:
-            alone = f" ({one.name} is one language, {languages.resolve_language(one).name})"
+            alone = f" ({one.name} names only one language, {languages.resolve_language(one).name})"
         raise DataError(
-            f"its languages are neither given nor in its name{alone}; name both with"
-            " --source-language and --target-language, or call it e.g. news.de-en.tsv",
+            f"the languages are unknown, because the file name does not contain both{alone}; pass"
+            " --source-language and --target-language, or rename the file, for example to"
+            " news.de-en.tsv",
             path=path,
         )
     return source or found[0], target or found[1]
@@ -445,7 +467,8 @@ def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[Tex
         first = first or found
         if found != first:
             raise DataError(
-                f"holds one language pair only, got {first} and then {found}; use JSONL or TMX",
+                f"this format has one language pair per file, found {first} and then {found}; use"
+                " JSONL or TMX",
                 path=path,
             )
         yield pair
@@ -579,7 +602,7 @@ def _joint_type(so_far: type, value: Any) -> type:
 def is_moses_name(path: PathLike) -> bool:
     """Return whether two files of a bitext are there, as Moses has them or subtitles.
 
-    Both files, named with a comma, or those that begin with the name.
+    Both files, named with a comma, or those that start with the name.
     """
     name = os.fspath(path)
     behind = (_languages_behind(name, suffixes) for suffixes in (("",), SUBTITLE_SUFFIXES))
@@ -626,7 +649,9 @@ def _until_damage(
     except (DamagedFileError, EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         damage = error
         if not isinstance(damage, DamagedFileError):
-            damage = DamagedFileError(f"damaged or cut short ({error}); fetch it again", path=path)
+            damage = DamagedFileError(
+                f"is damaged or incomplete ({error}); fetch it again", path=path
+            )
         bad.damaged(damage, f"{read:,} pairs", is_empty=not read)
         skipped[_DAMAGED] += 1
 
@@ -702,7 +727,7 @@ def _renamed(
 def _table_choice(
     name: str, columns: Sequence[str] | None, sheet: str | None, header_row: int | None
 ) -> TableChoice | None:
-    """Return what the user chooses of a table, or None.
+    """Return the user's choice of a table, or None.
 
     Raises:
         ConfigError: a format has no columns, sheets or rows, and one is named.
@@ -711,13 +736,16 @@ def _table_choice(
     choices = (
         (named, _WITH_COLUMNS, "none"),
         (sheet and f"the sheet {sheet!r} is named", ("xlsx",), "no sheets"),
-        (header_row and f"the header row {header_row} is given", _WITH_ROWS, "no such rows"),
+        (header_row and f"the header row {header_row} is set", _WITH_ROWS, "no header row"),
     )
     for what, formats, has in choices:
         if what and name not in formats:
-            raise ConfigError(f"{what}, and the format {name} has {has}; drop it")
+            raise ConfigError(f"{what}, but the format {name} has {has}; remove this choice")
     if columns is not None and len(columns) != 2:
-        raise ConfigError(f"columns {' and '.join(columns)}: name that of the source and target")
+        raise ConfigError(
+            f"columns {' and '.join(columns)}: expected two columns, that of the source and that"
+            " of the target"
+        )
     if columns is None and sheet is None and header_row is None:
         return None
     chosen = None

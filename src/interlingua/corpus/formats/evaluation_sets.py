@@ -85,8 +85,8 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
         if len(columns) != 2 or not all(map(str.strip, columns)):
             filled = sum(bool(column.strip()) for column in columns)
             raise DataError(
-                f"expected text TAB text, got {count_of(len(columns), 'columns')}, {filled} of them"
-                " filled; correct the line",
+                f"expected text TAB text, found {count_of(len(columns), 'columns')}, {filled} of"
+                " them with text; correct the line",
                 path=file.source_path,
                 line=number,
             )
@@ -106,8 +106,8 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
     first, second = (read_evaluation_lines(path) for path in paths)
     if len(first) != len(second):
         raise DataError(
-            f"{count_of(len(first), 'lines')}, but {paths[1].name} next to it has {len(second)};"
-            " aligned files have equal lengths",
+            f"has {count_of(len(first), 'lines')}, but {paths[1].name} next to it has"
+            f" {len(second)}; aligned files must have the same number of lines",
             path=paths[0],
         )
     return first, second
@@ -131,7 +131,9 @@ def read_evaluation_lines(path: Path) -> list[str]:
         raise DataError("the file is empty; expected one sentence per line", path=path)
     for number, text in enumerate(texts, 1):
         if not text.strip():
-            raise DataError("a blank line; expected one sentence per line", path=path, line=number)
+            raise DataError(
+                "the line is blank; expected one sentence per line", path=path, line=number
+            )
     return texts
 
 
@@ -145,7 +147,8 @@ def one_each(files: Iterable[tuple[str, Path]], what: str = "language") -> dict[
     for language, path in files:
         if language in found:
             raise DataError(
-                f"{found[language].name} next to it is of the same {what}; remove one of them",
+                f"{found[language].name} in the same folder has the same {what}; remove one of"
+                " the two files",
                 path=path,
             )
         found[language] = path

@@ -9,7 +9,7 @@ itself.
 
 Catalogues are written by polib. They are read here, because polib is for files of one's own: of a
 ``.mo`` file of 30,000 entries that is cut short it gives all entries, 9,290 without translation and
-without an error, and strings that lie over each other turn a file of 1 MB into 4 GB; in a ``.po``
+without an error, and overlapping strings turn a file of 1 MB into 4 GB; in a ``.po``
 file one bad line loses all entries. Reading here takes 0.09 s of that file, polib 0.16 s.
 """
 
@@ -32,6 +32,7 @@ from interlingua.corpus.formats.bitext import (
     one_language_pair,
     peek,
     uncompressed_name,
+    without_lost_values,
 )
 from interlingua.corpus.formats.charsets import decoded, is_decoded, known_charset
 from interlingua.errors import DataError, import_extra
@@ -118,9 +119,9 @@ class GettextPair(PairWithOrigin):
 class Gettext:
     """``.po`` and ``.mo`` files.
 
-    The translation's language is given, or in the header, or in the path (``de/LC_MESSAGES``). The
-    source language is English unless given. A plural entry gives two pairs: the singular with
-    the form of one, the plural with the form of many; where a language has one form, only the
+    The translation's language is passed, or in the header, or in the path (``de/LC_MESSAGES``). The
+    source language is English by default. A plural entry gives two pairs: the singular with
+    the form of one, the plural with the form of many; if a language has one form, only the
     latter. Fuzzy, untranslated and obsolete entries are skipped and counted.
     """
 
@@ -163,9 +164,10 @@ class Gettext:
         """
         if uncompressed_name(path) != path and uncompressed_name(path).lower().endswith(".mo"):
             raise DataError(
-                "a compiled catalogue is not compressed; call the file name.mo", path=path
+                "a compiled catalog cannot be compressed; use a file name that ends in .mo",
+                path=path,
             )
-        first, pairs = peek(one_language_pair(pairs, path))
+        first, pairs = peek(one_language_pair(without_lost_values(pairs, path), path))
         entries, count = _entries(pairs)
         self._write(path, _header_of(first), entries)
         return count
@@ -294,14 +296,19 @@ def _catalogue(header: Message | None, entries: list[Message]) -> Any:
 def _read_mo(content: bytes, path: str) -> tuple[Message | None, list[Message]]:
     order = MAGIC.get(content[:4])
     if order is None:
-        raise DataError("not a compiled gettext catalogue (wrong magic number)", path=path)
+        raise DataError(
+            "is not a compiled gettext catalog (wrong magic number); compile it with: msgfmt",
+            path=path,
+        )
     try:
         # Behind the magic number: version, number of strings, offsets of the two tables.
         _, count, originals, translations = struct.unpack_from(f"{order}4I", content, 4)
         from_ = struct.unpack_from(f"{order}{2 * count}I", content, originals)
         to = struct.unpack_from(f"{order}{2 * count}I", content, translations)
     except struct.error as error:
-        raise DataError("the catalogue is cut short; fetch it again", path=path) from error
+        raise DataError(
+            "is damaged or incomplete (a table of strings ends early); fetch it again", path=path
+        ) from error
     _check_strings(from_, to, len(content), path)
     entries = list(zip(_strings(content, from_), _strings(content, to), strict=True))
     # The translation of the empty message is the header.
@@ -312,7 +319,9 @@ def _read_mo(content: bytes, path: str) -> tuple[Message | None, list[Message]]:
     for text, translation in entries:
         key, forms = decoded(text, charset), decoded(translation, charset)
         if not is_decoded(key + forms):
-            raise DataError(f"not in its declared character set {charset}", path=path)
+            raise DataError(
+                f"is not in its declared character set {charset}; save it as UTF-8", path=path
+            )
         if not text:
             header = Message("", None, {0: forms})
             continue
@@ -377,8 +386,8 @@ def _text_of_po(content: bytes, path: str) -> str:
 def _blocks(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
     """Yield the lines of each entry with their numbers, without blank ones.
 
-    An entry begins with its comments, and ends where another one's comments, context or message
-    begin. One that is broken ends at a blank line, too.
+    An entry starts with its comments, and ends where another one's comments, context or message
+    start. One that is broken ends at a blank line, too.
     """
     block: list[tuple[int, str]] = []
     met: set[str] = set()
@@ -431,7 +440,11 @@ def _message(block: list[tuple[int, str]], path: str) -> Message | None:
     current: list[str] | None = None
     for number, line in block:
         if not is_decoded(line):
-            raise DataError("not in its declared character set", path=path, line=number)
+            raise DataError(
+                "is not in its declared character set; save the file as UTF-8",
+                path=path,
+                line=number,
+            )
         kind = _kind_of(line)
         content = line.removeprefix(OBSOLETE).lstrip()
         if kind == "comment":
@@ -443,14 +456,14 @@ def _message(block: list[tuple[int, str]], path: str) -> Message | None:
             content = content[keyword.end() :]
             current = parts.setdefault((keyword[1], int(keyword[2] or 0)), [])
         if current is None or kind == "broken":
-            raise DataError("syntax error; check it with: msgfmt -c", path=path, line=number)
+            raise DataError("syntax error; check the file with: msgfmt -c", path=path, line=number)
         current.append(_string(content, path, number))
     if not parts:
         return None
     texts = {key: _unescaped("".join(strings)) for key, strings in parts.items()}
     forms = {form: text for (keyword, form), text in texts.items() if keyword == "msgstr"}
     if ("msgid", 0) not in texts or not forms:
-        problem = "a message without its translation; check it with: msgfmt -c"
+        problem = "a message has no translation; check the file with: msgfmt -c"
         raise DataError(problem, path=path, line=block[0][0])
     return Message(
         texts["msgid", 0],
@@ -471,10 +484,12 @@ def _string(content: str, path: str, number: int) -> str:
     string = STRING.match(content)
     if string is None:
         raise DataError(
-            "the string has no closing quote; is the file cut short?", path=path, line=number
+            "the string has no closing quotation mark; check that the file is complete",
+            path=path,
+            line=number,
         )
     if content[string.end() :].strip():
-        problem = "a quotation mark in the string; check it with: msgfmt -c"
+        problem = "a quotation mark is inside the string; check the file with: msgfmt -c"
         raise DataError(problem, path=path, line=number)
     return string[1]
 
@@ -525,11 +540,11 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
         many = int(rule(_MANY))
     except (ArithmeticError, RecursionError) as error:
         raise DataError(
-            f"its Plural-Forms can't be computed ({error}); correct the header", path=path
+            f"Plural-Forms cannot be computed ({error}); correct the header", path=path
         ) from error
     if min(one, many) < 0:
         raise DataError(
-            f"its Plural-Forms give form {min(one, many)}; correct the header", path=path
+            f"Plural-Forms gives the negative form {min(one, many)}; correct the header", path=path
         )
     return one, many
 
@@ -546,10 +561,14 @@ def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path:
         for length, start in zip(table[::2], table[1::2], strict=True):
             total += length
             if start + length > size:
-                raise DataError("the catalogue is cut short; fetch it again", path=path)
+                raise DataError(
+                    "is damaged or incomplete (a string ends beyond the file); fetch it again",
+                    path=path,
+                )
     if total > SHARED_STRINGS * size:
         raise DataError(
-            f"its strings lie over each other, {total:,} bytes in {size:,}; fetch it again",
+            f"is damaged (its strings overlap: {total:,} bytes in a file of {size:,}); fetch it"
+            " again",
             path=path,
         )
 
@@ -569,7 +588,8 @@ def _language(header: dict[str, str], path: str) -> str:
         if name and (code := languages.find_code(name)):
             return code if number < certain else languages.as_named(code) or code
     raise DataError(
-        "its language is neither given, nor in its header, nor in its path; name it", path=path
+        "the language is unknown, because neither header nor path names it; pass it as an option",
+        path=path,
     )
 
 
@@ -598,7 +618,8 @@ def _charset(content: bytes, path: str) -> str:
         known = "utf-8"
     if known is None:
         raise DataError(
-            f"its declared character set {name[:40]} is not known to gettext; convert it to UTF-8",
+            f"the declared character set {name[:40]} is unknown to gettext; convert the file to"
+            " UTF-8",
             path=path,
         )
     return known

@@ -98,7 +98,8 @@ class HuggingFace:
         """Write a file of some pairs, or of the languages of ``head`` if there is no pair."""
         if stem_and_suffix(path)[1] != ".parquet":
             raise DataError(
-                "Hugging Face data is written as Parquet; call the file name.parquet", path=path
+                "Hugging Face data is written as Parquet; use a file name that ends in .parquet",
+                path=path,
             )
         arrow = _module("pyarrow")
         parquet = _module("pyarrow.parquet")
@@ -107,7 +108,7 @@ class HuggingFace:
         head = rows[0] if rows else head
         if head is None:
             raise DataError(
-                "there is no pair, so the columns' languages are unknown; nothing was written",
+                "there is no pair, so the languages of the columns are unknown; nothing is written",
                 path=path,
             )
         names = written_codes(head)
@@ -127,7 +128,7 @@ class HuggingFace:
 
 
 def _further_values(rows: list[TextPair], columns: Mapping[str, type]) -> dict[str, list[Any]]:
-    """Return the values of further columns, None where a pair has none."""
+    """Return the values of further columns, None if a pair has none."""
     found: dict[str, list[Any]] = {name: [] for name in columns}
     for pair in rows:
         values = {**pair_fields(pair), SCORE: pair.score}
@@ -148,7 +149,9 @@ def _rows(path: str) -> Iterator[dict[str, Any]]:
     except Exception as error:
         # The library raises its own and its backends' exceptions, of a dozen kinds.
         reason = str(error).splitlines()[0] if str(error) else repr(error)
-        raise DataError(f"can't be read as a data set: {reason}", path=path) from error
+        raise DataError(
+            f"cannot be read as a data set ({reason}); check the path", path=path
+        ) from error
 
 
 def _open(datasets: Any, path: str) -> Any:
@@ -165,7 +168,11 @@ def _open(datasets: Any, path: str) -> Any:
     builders = [BUILDERS.get(stem_and_suffix(file)[1]) for file in files]
     kinds = {builder for builder in builders if builder is not None}
     if len(kinds) != 1:
-        raise DataError("expected files of one kind: .parquet, .arrow, .json or .jsonl", path=path)
+        raise DataError(
+            "expected files of one format: .parquet, .arrow, .json or .jsonl; move other files"
+            " out of the folder",
+            path=path,
+        )
     # A folder may hold other files too, such as a README.
     chosen = [str(file) for file, builder in zip(files, builders, strict=True) if builder]
     return datasets.load_dataset(kinds.pop(), data_files=chosen, split="train", streaming=True)

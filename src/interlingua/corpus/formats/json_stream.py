@@ -1,6 +1,6 @@
 """The objects of a JSON list one at a time, for files too large to be read whole.
 
-A window moves over the file. One item at a time is parsed from its start; where the text in the
+A window moves over the file. One item at a time is parsed from its start; if the text in the
 window ends within the item, more is read behind it and the item is parsed anew.
 """
 
@@ -38,7 +38,7 @@ def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
             yield line, window.value()
             if window.next_character() == "]":
                 return
-            window.expect(",", "a comma or the list's end")
+            window.expect(",", "a comma or the end of the list")
 
 
 def is_json_array(path: PathLike) -> bool:
@@ -82,12 +82,12 @@ class _Window:
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._read():
-                self._fail("it ends in the middle of the list; fetch it again")
+                self._fail("is incomplete, because it ends inside the list; fetch it again")
 
     def expect(self, character: str, what: str) -> None:
         """Consume one character, which must be the expected one."""
         if (found := self.next_character()) != character:
-            self._fail(f"{found!r}, expected {what}")
+            self._fail(f"expected {what}, found {found!r}; correct the file")
         self._at += 1
 
     def value(self) -> Any:
@@ -108,9 +108,9 @@ class _Window:
                 if self._read(length):
                     continue
                 self._at = min(error.pos, len(self._text))
-                self._fail(f"not JSON ({error.msg})")
+                self._fail(f"is not valid JSON ({error.msg}); correct the file")
             except ValueError as error:
-                self._fail(f"JSON that can't be used: {error}")
+                self._fail(f"contains JSON that cannot be used ({error})")
             # The digits of a number at the window's end may continue behind it.
             is_whole = isinstance(value, dict | list | str)
             is_whole = is_whole or self._text[end : end + 1] in _DELIMITERS

@@ -63,7 +63,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 """Names of a column, the preferred one first."""
 CODE = r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)"
 ENGLISH_FIRST = ("track2.ar-en", "track4b.es-en", "track6.tr-en")
-"""Tracks of STS17 with rows that begin with English, although their names end with it."""
+"""Tracks of STS17 with rows that start with English, although their names end with it."""
 STS_BENCHMARK_COLUMNS = 7
 
 
@@ -194,14 +194,17 @@ def labeled_rows(
         if value is None:
             labels = layout.gold if layout is not None and layout.gold else path
             raise DataError(
-                f"label {label[:40]!r}; expected {EXPECTED_LABEL[kind]}", path=labels, line=line
+                f"unknown label {label[:40]!r}; expected {EXPECTED_LABEL[kind]}",
+                path=labels,
+                line=line,
             )
         has_labels = True
         yield LabeledRow(line, a, b, value, language)
     if not has_labels and not may_be_empty:
-        of_split = f" (of the split {split!r}, if it has splits)" if split else ""
+        of_split = f" (of the split {split!r}, if there are splits)" if split else ""
         raise DataError(
-            f"no labeled pairs in it{of_split}; expected a label and two sentences per line",
+            f"the file contains no labeled pairs{of_split}; expected a label and two sentences"
+            " per line",
             path=path,
         )
 
@@ -280,8 +283,8 @@ def _table_rows(
     for line, cells in rows:
         if not least <= len(cells) <= most:
             raise DataError(
-                f"{count_of(len(cells), 'columns')}; expected {count_of(least, 'columns')},"
-                f" {separator} between them",
+                f"expected {count_of(least, 'columns')} with {separator} between them, found"
+                f" {count_of(len(cells), 'columns')}",
                 path=path,
                 line=line,
             )
@@ -314,7 +317,7 @@ def _quoted_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         with open_text(path) as lines:
             yield from enumerate(csv.reader(lines), 1)
     except csv.Error as error:
-        raise DataError(f"not CSV ({error}); fetch it again", path=path) from error
+        raise DataError(f"cannot be read as CSV ({error}); fetch it again", path=path) from error
 
 
 def _rows_with_gold(path: Path, gold: Path) -> Iterator[_Cells]:
@@ -323,13 +326,15 @@ def _rows_with_gold(path: Path, gold: Path) -> Iterator[_Cells]:
     rows = list(tab_rows(path))
     if len(rows) != len(labels):
         raise DataError(
-            f"{count_of(len(rows), 'lines')}, but {gold.name} has {len(labels)}; fetch both again",
+            f"has {count_of(len(rows), 'lines')}, but {gold.name} has {len(labels)}; fetch both"
+            " files again",
             path=path,
         )
     for (line, cells), label in zip(rows, labels, strict=True):
         if len(cells) < 2:
             raise DataError(
-                f"{count_of(len(cells), 'columns')}; expected 2 columns, tabs between them",
+                "expected 2 columns with tabs between them, found"
+                f" {count_of(len(cells), 'columns')}; correct the line",
                 path=path,
                 line=line,
             )
@@ -349,7 +354,7 @@ def _named_columns(
             expected = " or ".join(_COLUMNS[role])
             present = ", ".join(map(str, names))
             raise DataError(
-                f"no column {expected} for kind {kind!r}; there are: {present}",
+                f"no column {expected} for kind {kind!r}; the columns are: {present}",
                 path=path,
                 line=line,
             )
@@ -366,9 +371,8 @@ def _layout_of_row(cells: Sequence[str], kind: LabeledPairKind, path: Path) -> P
     if len(cells) >= 3 and _is_label(cells[0], kind):
         return PairLayout()
     raise DataError(
-        f"{count_of(len(cells), 'columns')}, none of them a header or a label of kind {kind!r};"
-        " expected"
-        f" a<TAB>b<TAB>label, where label is {EXPECTED_LABEL[kind]}",
+        f"found {count_of(len(cells), 'columns')} without a header and without a label of kind"
+        f" {kind!r}; expected a<TAB>b<TAB>label, where label is {EXPECTED_LABEL[kind]}",
         path=path,
         line=1,
     )
@@ -379,7 +383,7 @@ def _is_of_split(record: Any, columns: Mapping[str, Any], split: str | None) -> 
 
 
 def _picked(line: int, record: Any, columns: Mapping[str, Any]) -> _Cells:
-    """Return what a row has, which is a list or an object."""
+    """Return the values of a row, which is a list or an object."""
     language = None
     if "language" in columns:
         language = str(record[columns["language"]])

@@ -74,7 +74,7 @@ def read_labeled_json(path: Path, *, label: str = "label", text: str = "text") -
     for line, record in json_lines(path):
         if absent := [key for key in (label, text) if key not in record]:
             raise DataError(
-                f"no {absent[0]} here; expected an object with {label}, {text}",
+                f"the key {absent[0]} is missing; expected an object with {label}, {text}",
                 path=path,
                 line=line,
             )
@@ -97,11 +97,11 @@ def read_reviews(path: Path) -> list[tuple[str, float]]:
     except ValueError as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"no review file of CLS ({error}); {_REVIEW}", path=path) from error
+        raise DataError(f"is not a review file of CLS ({error}); {_REVIEW}", path=path) from error
     # A review without a text can't be classified.
     reviews = [(text, rating) for text, rating in reviews if text]
     if not reviews:
-        raise DataError(f"no reviews in it; {_REVIEW}", path=path)
+        raise DataError(f"the file contains no review; {_REVIEW}", path=path)
     return reviews
 
 
@@ -116,8 +116,8 @@ def _rows_of_width(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
     for line, cells in tab_rows(path):
         if len(cells) != columns:
             raise DataError(
-                f"{count_of(len(cells), 'columns')}; expected {count_of(columns, 'columns')}, tabs"
-                " between them",
+                f"expected {count_of(columns, 'columns')} with tabs between them, found"
+                f" {count_of(len(cells), 'columns')}; correct the line",
                 path=path,
                 line=line,
             )
@@ -129,7 +129,7 @@ def _refuse_repeated_ids(rows: Iterable[tuple[int, list[str]]], path: Path) -> N
     for line, (key, *_) in rows:
         if first.setdefault(key, line) != line:
             raise DataError(
-                f"the id {key!r} is that of line {first[key]} too; ids are unique",
+                f"the id {key!r} is already used in line {first[key]}; use each id once",
                 path=path,
                 line=line,
             )

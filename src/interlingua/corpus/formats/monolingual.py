@@ -81,8 +81,8 @@ def tell_words(path: Path, option: str, *, column: ColumnChoice = None) -> None:
 def _tell_words_once(path: str, words: tuple[LanguageCode, ...], option: str) -> None:
     for code in words:
         log.warning(
-            "%s: %s in its name is also a word, and its text does not look like %s; pass %s %s if"
-            " it is",
+            "%s: %s in the file name is also a word, and the text does not look like %s; pass %s"
+            " %s if the text is in this language",
             *(path, code.name, resolve_language(code).name, option, code),
         )
 
@@ -119,7 +119,7 @@ def language_of(
 ) -> str:
     """Return the code of a file's language, such as ``rus_Cyrl``, compared with its texts.
 
-    It is given, or what the file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
+    It is an argument, or in the file's name: ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
 
     Args:
         path: the file; one that is not here is not looked into.
@@ -141,10 +141,10 @@ def language_of(
             spoken = [word, *(language.code for language in languages_of_region(part))]
             if any(spoken):
                 named = " or ".join(code for code in spoken[:3] if code)
-                meant = f"; if {part} means {named}, say so"
+                meant = f"; if {part} means {named}, use that code"
         raise DataError(
-            f"no language in its name; call it by one, such as ru.txt or news.swh_Latn.txt, or"
-            f" pass {option}{meant}",
+            "the file name contains no language; rename the file, for example to ru.txt or"
+            f" news.swh_Latn.txt, or pass {option}{meant}",
             path=path,
         )
     return _compared(path, found, column, option, is_given=False)

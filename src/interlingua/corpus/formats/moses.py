@@ -24,6 +24,7 @@ from interlingua.corpus.formats.bitext import (
     peek,
     resolved_code,
     uncompressed_name,
+    without_lost_values,
     written_codes,
 )
 from interlingua.errors import DamagedFileError, DataError, InterlinguaError, count_of
@@ -63,12 +64,12 @@ class Moses:
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Write ``path.<source>`` and ``path.<target>``, or the files of ``a,b``.
 
-        Line ends in texts become spaces.
+        Line ends in texts become spaces. Scores and fields are left out, and named in a warning.
         """
-        head, pairs = peek(one_language_pair(pairs, path))
+        head, pairs = peek(one_language_pair(without_lost_values(pairs, path), path))
         if head is None:
             raise DataError(
-                "there is no pair, so the files' languages are unknown; nothing was written",
+                "there is no pair, so the languages of the files are unknown; nothing is written",
                 path=path,
             )
         return self._write(pairs, path, head)
@@ -113,7 +114,9 @@ class OpusZip:
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Write the archive with both members; they are gathered in temporary files first."""
-        return self._write(path, lambda prefix: Moses().write(pairs, prefix))
+        # The warning names the archive, and not the files that are gathered in it.
+        plain = (TextPair(*pair[:4]) for pair in without_lost_values(pairs, path))
+        return self._write(path, lambda prefix: Moses().write(plain, prefix))
 
     def write_empty(self, path: str, head: TextPair) -> None:
         """Write an archive with two members without a line, of the languages of a pair."""
@@ -156,23 +159,25 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as archive:
             if len(archive.infolist()) > MAX_MEMBERS:
                 raise DataError(
-                    f"{count_of(len(archive.infolist()), 'members')}, more than {MAX_MEMBERS:,};"
-                    " take the files out of it yourself",
+                    f"the archive has {count_of(len(archive.infolist()), 'members')}, more than"
+                    f" {MAX_MEMBERS:,}; unpack it yourself",
                     path=path,
                 )
             yield archive
     except InterlinguaError:
         raise
     except zipfile.BadZipFile as error:
-        raise DataError(f"not a whole zip archive ({error}); fetch it again", path=path) from error
+        raise DataError(
+            f"is not a complete zip archive ({error}); fetch it again", path=path
+        ) from error
     except OSError as error:
         raise DataError(
-            f"can't be read: {error.strerror or error}; check the path", path=path
+            f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
     except (RuntimeError, NotImplementedError) as error:  # encrypted; an unknown compression
-        raise DataError(f"can't be unpacked ({error}); unpack it yourself", path=path) from error
+        raise DataError(f"cannot be unpacked ({error}); unpack it yourself", path=path) from error
     except (ValueError, struct.error, OverflowError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise DataError(f"a damaged zip archive ({error}); fetch it again", path=path) from error
+        raise DataError(f"is a damaged zip archive ({error}); fetch it again", path=path) from error
 
 
 def moses_files(path: str, source_language: str | None, target_language: str | None) -> MosesFiles:
@@ -180,7 +185,7 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
 
     Args:
         path: their common prefix, either of them, or both with a comma.
-        source_language: a code, where it is known.
+        source_language: a code, if it is known.
         target_language: code of the target's language, or None.
 
     Raises:
@@ -195,7 +200,9 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
         target = target_language or _language_of_suffix(second) or named[1]
         if not source or not target:
             raise DataError(
-                "its languages are neither given nor in the files' names; name both", path=path
+                "the languages are unknown, because the file names do not contain them; pass"
+                " --source-language and --target-language",
+                path=path,
             )
         return MosesFiles((first, second), (source, target))
     prefix = _prefix(path)
@@ -207,8 +214,8 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
     if order is None:
         names = ", ".join(sorted(file.name for _, file in sides)) or "none"
         raise DataError(
-            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {names};"
-            " name both as a,b",
+            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found"
+            f" {names}; pass both files as a,b",
             path=path,
         )
     one, other = (sides[place] for place in order)
@@ -229,8 +236,8 @@ def _aligned(
             # reader in any case.
             shorter = 0 if a is None else 1
             raise DataError(
-                f"ends here, but {Path(names[1 - shorter]).name} goes on; the two files are not"
-                " aligned, fetch both again",
+                f"the file ends here, but {Path(names[1 - shorter]).name} has more lines, so the"
+                " two files are not aligned; fetch both again",
                 path=names[shorter],
                 line=number,
             )
@@ -255,9 +262,11 @@ def _member_lines(archive: zipfile.ZipFile, name: str, path: str, errors: str) -
                 # A byte order mark may precede the first line.
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8", errors)
         except UnicodeDecodeError as error:
-            raise DataError("not UTF-8; convert it first", path=place, line=number) from error
+            raise DataError(
+                "the line is not UTF-8; convert the file to UTF-8", path=place, line=number
+            ) from error
         except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-            problem = f"damaged or cut short in the archive ({error}); fetch it again"
+            problem = f"is damaged or incomplete in the archive ({error}); fetch the archive again"
             raise DamagedFileError(problem, path=place, line=number or None) from error
 
 
@@ -281,7 +290,9 @@ def _members(
     shown = ", ".join(names[:NAMED_MEMBERS])
     if len(names) > NAMED_MEMBERS:
         shown = f"{shown} and {len(names) - NAMED_MEMBERS} more"
-    raise DataError(f"no two members <name>.<source> and <name>.<target> among {shown}", path=path)
+    raise DataError(
+        f"expected two members <name>.<source> and <name>.<target>, found {shown}", path=path
+    )
 
 
 def _names(path: str, pair: TextPair) -> tuple[str, str]:
@@ -299,7 +310,7 @@ def _source_and_target(
 ) -> tuple[int, int] | None:
     """Return which of the present languages is the source and which the target, if that is clear.
 
-    By what is given, or else the name: "news.de-en" says which is the source; or else in their
+    By the arguments, or else the name: "news.de-en" says which is the source; or else in their
     order, if they are two.
     """
     requested = (source, target)
@@ -324,7 +335,7 @@ def _prefix(path: str) -> Path:
 
 
 def _sides(prefix: Path) -> list[tuple[LanguageCode, Path]]:
-    """Return the files that begin with a prefix and end with a language."""
+    """Return the files that start with a prefix and end with a language."""
     found: dict[str, tuple[LanguageCode, Path]] = {}
     if not prefix.parent.is_dir():
         return []

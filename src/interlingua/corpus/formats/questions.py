@@ -38,7 +38,7 @@ from interlingua.errors import DataError, count_of
 from interlingua.storage.files import COMPRESSIONS, open_text, stem_and_suffix, tab_rows
 from interlingua.storage.json_text import json_lines, load_json
 
-NO_POSITIVE = "question without a passage that answers it"
+NO_POSITIVE = "question without an answering passage"
 _NO_TEXT = "passage without text"
 
 
@@ -168,8 +168,8 @@ def _language_by_name(path: Path, texts: Sequence[str]) -> str:
     if suffix == ".json":
         return "eng_Latn"
     raise DataError(
-        "its language is unknown; call the file or its folder by it, such as en.train.questions.tsv"
-        " or mrtydi-v1.1-korean, or add a key 'language' to the objects",
+        "the language is unknown; rename the file or its folder, for example to"
+        " en.train.questions.tsv or mrtydi-v1.1-korean, or add the key 'language' to the objects",
         path=path,
     )
 
@@ -188,7 +188,7 @@ def _reader_of(path: Path) -> Iterator[Question]:
     if suffix in (".tsv", ".txt") and stem.startswith("topic"):
         return _read_topics(path)
     raise DataError(
-        "unknown layout: expected *.json (DPR, SQuAD), *.jsonl (Mr.TyDi), topic*.tsv or"
+        "unknown layout; use one of: *.json (DPR, SQuAD), *.jsonl (Mr.TyDi), topic*.tsv,"
         " *.questions.tsv",
         path=path,
     )
@@ -253,7 +253,8 @@ def _read_topics(path: Path) -> Iterator[Question]:
     }
     if missing := sorted(needed - found.keys()):
         raise DataError(
-            f"lacks {count_of(len(missing), 'passages')} of the qrels, such as {missing[0]!r}",
+            f"{count_of(len(missing), 'passages')} of the qrels missing, such as {missing[0]!r};"
+            " fetch the collection again",
             path=collection,
         )
     for _, name, text in topics(path):
@@ -276,10 +277,11 @@ def question_lines(path: Path, passages: int) -> Iterator[tuple[int, str, int, s
     Raises:
         DataError: a line has too few columns, an empty question, or another number of a passage.
     """
-    for line, cells in _filled_rows(path, ("question id", "passage's line", "question")):
+    for line, cells in _filled_rows(path, ("question id", "line of the passage", "question")):
         if not cells[1].isdecimal() or int(cells[1]) >= passages:
             raise DataError(
-                f"passage {cells[1]!r}; {passages_of(path).name} has lines 0 to {passages - 1}",
+                f"unknown passage {cells[1]!r}; {passages_of(path).name} has the lines 0 to"
+                f" {passages - 1}",
                 path=path,
                 line=line,
             )
@@ -306,7 +308,8 @@ def trec_qrels(path: Path) -> Iterator[Judgment]:
         cells = text.split()
         if len(cells) != 4:
             raise DataError(
-                f"{count_of(len(cells), 'columns')}; expected question 0 passage grade",
+                f"expected question 0 passage grade, found {count_of(len(cells), 'columns')};"
+                " correct the line",
                 path=path,
                 line=line,
             )
@@ -381,8 +384,8 @@ def squad_errors(path: Path, keys: str) -> Iterator[None]:
         if isinstance(error, DataError):
             raise
         raise DataError(
-            f"not SQuAD's form (data, paragraphs, {keys}, qas, question): {type(error).__name__}"
-            f" {error}",
+            f"is not in the form of SQuAD (data, paragraphs, {keys}, qas, question):"
+            f" {type(error).__name__} {error}",
             path=path,
         ) from error
 
@@ -404,7 +407,7 @@ def first_text(
     path, line = place
     if not isinstance(record, dict):
         raise DataError(
-            f"{type(record).__name__}, expected an object with {' or '.join(keys)}",
+            f"expected an object with {' or '.join(keys)}, found {type(record).__name__}",
             path=path,
             line=line,
         )
@@ -414,7 +417,7 @@ def first_text(
             continue
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise DataError(
-                f"{key!r} must be text, got {type(value).__name__}", path=path, line=line
+                f"{key!r}: expected text, found {type(value).__name__}", path=path, line=line
             )
         text = str(value)
         if not text.strip() and not may_be_blank:
@@ -423,7 +426,9 @@ def first_text(
     if may_be_blank and any(key in record for key in keys):
         return ""
     there = ", ".join(str(key) for key, value in record.items() if value is not None)
-    raise DataError(f"no {' or '.join(keys)} here, only {there}", path=path, line=line)
+    raise DataError(
+        f"expected the key {' or '.join(keys)}, found only {there}", path=path, line=line
+    )
 
 
 def _filled_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -441,8 +446,8 @@ def _filled_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list
             continue
         if len(cells) < len(columns):
             raise DataError(
-                f"{count_of(len(cells), 'columns')}; expected {', '.join(columns)}, tabs between"
-                " them",
+                f"expected {', '.join(columns)} with tabs between them, found"
+                f" {count_of(len(cells), 'columns')}; correct the line",
                 path=path,
                 line=line,
             )
@@ -459,7 +464,7 @@ def _grade(text: str, path: Path, line: int) -> int:
         return int(text)
     except ValueError:
         raise DataError(
-            f"the relevance {text[:40]!r} is not a whole number", path=path, line=line
+            f"the relevance must be a whole number, found {text[:40]!r}", path=path, line=line
         ) from None
 
 
@@ -482,7 +487,8 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
                 if file.is_file():
                     return file
     raise DataError(
-        f"there is no {names[0]} next to it, in collection/ or one folder up; put it there",
+        f"{names[0]} not found in the same folder, in collection/ or one folder above; put it"
+        " into one of these folders",
         path=path,
     )
 
@@ -501,7 +507,7 @@ def _passages(item: dict[str, Any], key: str, place: _Place) -> tuple[TitledText
         return ()
     if not isinstance(listed, list):
         raise DataError(
-            f"{key} is not a list of objects with title and text", path=place[0], line=place[1]
+            f"{key}: expected a list of objects with title and text", path=place[0], line=place[1]
         )
     return tuple(_titled(one, place) for one in listed)
 

@@ -51,7 +51,7 @@ class SentenceColumn(NamedTuple):
 
 FOUND_COLUMN = SentenceColumn()
 ColumnChoice = str | SentenceColumn | None
-"""A column, by its name alone or with its sheet and header row; None: found."""
+"""A column, by its name only or with its sheet and header row; None: found."""
 
 
 def is_table(path: PathLike) -> bool:
@@ -85,7 +85,7 @@ def read_column(
     first = next(rows, None)
     if first is None:
         raise DataError(
-            "the table is empty; expected a first row that names the columns", path=path
+            "the table is empty; expected a first row with the names of the columns", path=path
         )
     header = first[1]
     place = find_column(header, path, column=choice.name, language=language)
@@ -152,13 +152,13 @@ def refuse_column(column: ColumnChoice, path: PathLike) -> None:
     if choice.sheet is not None and suffix not in WORKBOOK_SUFFIXES:
         raise ConfigError(
             f"{path}: the sheet {choice.sheet!r} is named, but only workbooks"
-            f" ({', '.join(WORKBOOK_SUFFIXES)}) have sheets; drop it"
+            f" ({', '.join(WORKBOOK_SUFFIXES)}) have sheets; remove it"
         )
     named = [f"{word} {value!r}" for word, value in zip(_WORDS, choice, strict=True) if value]
     if named and suffix not in SUFFIXES:
         raise ConfigError(
             f"{path}: the {named[0]} is named, but only tables ({', '.join(SUFFIXES)}) have"
-            " columns; drop it"
+            " columns; remove it"
         )
 
 
@@ -189,9 +189,9 @@ def find_column(
             return names.index(name)
     shown = ", ".join(cell.strip()[:30] or "(no name)" for cell in cells[:SHOWN])
     raise DataError(
-        "a table, and which column holds the sentences is not known; name one of its first row"
-        f" ({shown}) with --column (mine, align: --source-column, --target-column; in a config"
-        " column = ...), or call it text",
+        f"the column with the sentences is unknown; choose a column of the first row ({shown})"
+        " with --column (mine, align: --source-column, --target-column; in a config: column ="
+        " ...), or rename it to text",
         path=path,
         line=1,
     )
@@ -205,7 +205,7 @@ def _rows(
     Empty lines of a CSV file are not rows, and neither are empty rows at the end of a sheet.
 
     Raises:
-        DataError: the table ends before the given header row.
+        DataError: the table ends before the specified header row.
     """
     rows = _all_rows(path, bad, choice)
     if choice.header_row is None:
@@ -215,7 +215,9 @@ def _rows(
     below = dropwhile(lambda row: row[0] < first, rows)
     header = next(below, None)
     if header is None:
-        raise DataError(f"has no row {first} with names of columns", path=path)
+        raise DataError(
+            f"row {first} does not exist; choose the row with the names of the columns", path=path
+        )
     yield header
     yield from below
 

@@ -186,7 +186,7 @@ class _Rewindable:
         self.since = []
 
     def rewind(self) -> str:
-        """Go back to the line behind the first since the mark, which it returns."""
+        """Return to the line after the first since the mark, and return that line."""
         first = self.since[0]
         self.again.extendleft(reversed(self.since[1:]))
         self.number -= len(self.since) - 1
@@ -215,7 +215,8 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
             return
         except csv.Error as error:
             problem = (
-                f"{error}, in the row that begins here; is a quotation mark missing or too many?"
+                f"{error} in the row that begins here; check for a missing or an extra quotation"
+                " mark"
             )
             # The reader has taken lines up to the next quotation mark; they are read again.
             bad.reject(DataError(problem, path=path, line=number), source.rewind())

@@ -45,8 +45,8 @@ NON_ENGLISH = "non english"
 SHOWN = 20
 """Columns that an error names."""
 OPTION = (
-    "name two by --source-column and --target-column, or count them from 1 (in a config columns ="
-    ' ["3", "4"])'
+    "choose two with --source-column and --target-column, by name or by number from 1 (in a"
+    ' config: columns = ["3", "4"])'
 )
 
 
@@ -131,20 +131,23 @@ def _without_titles(
 ) -> Iterator[tuple[int, list[str]]]:
     """Return the rows from that with the names of the columns on.
 
-    It is the given row, or the first one that names the columns if all rows before it have fewer
+    It is the passed row, or the first one that names the columns if all rows before it have fewer
     cells with a text, as titles have; the first of them has one. The rows of such a sheet are made
     by hand, so that shorter ones are filled with empty cells.
 
     Raises:
-        DataError: there is no row of the given number.
+        DataError: there is no row of the specified number.
     """
     if choice.header_row is not None:
         for number, cells in rows:
             if number >= choice.header_row and any(map(str.strip, cells)):
                 return chain([(number, cells)], rows)
-        raise DataError(f"has no row {choice.header_row} with names of columns", path=path)
+        raise DataError(
+            f"row {choice.header_row} does not exist; choose the row with the names of the columns",
+            path=path,
+        )
     head = list(islice(rows, 1))
-    # The first title is alone in its row; other tables are not read ahead.
+    # The first title is the only cell of its row; other tables are not read ahead.
     if head and sum(map(bool, map(str.strip, head[0][1]))) <= 1:
         head += islice(rows, _TITLE_ROWS - 1)
     filled = [sum(map(bool, map(str.strip, cells))) for _, cells in head]
@@ -178,8 +181,8 @@ def has_width(cells: Sequence[str], width: int, path: PathLike, number: int, bad
     if len(cells) == width:
         return True
     problem = (
-        f"{count_of(len(cells), 'columns')}, expected {width}; put quotes around a text that holds"
-        " the delimiter"
+        f"expected {width} columns, found {count_of(len(cells), 'columns')}; put quotation marks"
+        " around a text that contains the delimiter"
     )
     bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
     return False
@@ -221,9 +224,9 @@ def find_columns(
     if len(cells) == 3 and _is_number(cells[0]):
         return TableColumns(1, 2, 0)
     raise DataError(
-        f"its first row holds {count_of(len(cells), 'cells')} ({shown_cells(cells)}); {OPTION},"
-        " or add a first"
-        " row with the columns source and target, or their languages",
+        f"the columns of the texts are unknown, the first row has {count_of(len(cells), 'cells')}"
+        f" ({shown_cells(cells)}); {OPTION}, or add a first row with the columns source and"
+        " target, or with their languages",
         path=path,
         line=1,
     )
@@ -302,8 +305,8 @@ def _chosen_columns(cells: Sequence[str], path: PathLike, chosen: ChosenColumns)
     if -1 in places or places[0] == places[1]:
         wrong = chosen[places.index(-1)] if -1 in places else chosen.source
         raise DataError(
-            f"no two columns for {wrong!r}; its first row is: {shown_cells(cells)}; name columns"
-            f" of it, or numbers from 1 to {len(cells)}",
+            f"no two columns found for {wrong!r}; its first row is: {shown_cells(cells)}; use"
+            f" names of this row, or numbers from 1 to {len(cells)}",
             path=path,
             line=1,
         )
@@ -351,7 +354,7 @@ def named_column(
     Args:
         name: of the column.
         names: of all columns.
-        kind: what an error calls a column.
+        kind: name of a column in errors.
         path: which an error names.
         line: which an error names.
 
@@ -367,7 +370,7 @@ def named_column(
     shown = ", ".join(other.strip()[:30] or "(no name)" for other in names[:SHOWN])
     if len(names) > SHOWN:
         shown += f" and {len(names) - SHOWN} more"
-    raise DataError(f"{count} called {name!r}; there are: {shown}", path=path, line=line)
+    raise DataError(f"{count} called {name!r}; use one of: {shown}", path=path, line=line)
 
 
 def distinct_names(cells: Sequence[str], path: PathLike) -> list[str]:
@@ -406,7 +409,7 @@ def score_of_cell(cell: str) -> float:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise ValueError(f"invalid score {cell[:40]!r}: expected a number")
+        raise ValueError(f"invalid score {cell[:40]!r}; expected a number")
     return score
 
 
@@ -418,7 +421,7 @@ def _pair(
     target_code = _cell(cells, columns.target_language) or known_languages[1]
     if not source_code or not target_code:
         raise ValueError(
-            "its languages are unknown; name both, call the columns or the file by them, or add"
+            "the languages are unknown; pass both, name the columns or the file by them, or add"
             " the columns source_language and target_language"
         )
     source = languages.as_code(source_code)

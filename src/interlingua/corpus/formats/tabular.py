@@ -161,10 +161,10 @@ def _pairs_without_header(
                 skipped["empty line"] += 1
                 continue
             if columns or len(cells) not in (2, 3):
-                expected = f"{columns}; tabs inside a text must go"
+                expected = f"{columns} columns; remove tabs inside a text"
                 if not columns:
                     expected = f"source<TAB>target or score<TAB>source<TAB>target; {OPTION}"
-                problem = f"{count_of(len(cells), 'columns')}, expected {expected}"
+                problem = f"found {count_of(len(cells), 'columns')}, expected {expected}"
                 bad.reject(DataError(problem, path=path, line=number), line)
                 continue
         if len(cells) == 2:
@@ -187,7 +187,7 @@ class Jsonl:
     """One JSON object a line, with these keys:
 
     - ``source`` and ``target``: the texts;
-    - ``source_language`` and ``target_language``: any codes; not needed where both are given or in
+    - ``source_language`` and ``target_language``: any codes; not needed if both are arguments or in
       the file's name;
     - ``score``: optional number.
 
@@ -243,7 +243,8 @@ class Jsonl:
         """Write any mixture of language pairs."""
         if stem_and_suffix(path)[1] == ".json":
             raise DataError(
-                "pairs are written as an object a line; call the file .jsonl", path=path
+                "pairs are written as one object per line; use a file name that ends in .jsonl",
+                path=path,
             )
         count = 0
         with open_text_writer(path) as file:
@@ -275,9 +276,9 @@ def pair_of_object(
         ValueError: a key is missing, is not a text, or the languages are unknown.
     """
     if not isinstance(item, dict):
-        remedy = "; a file that is one list is called .json" if isinstance(item, list) else ""
+        remedy = "; rename a file that is one list to .json" if isinstance(item, list) else ""
         kind = type(item).__name__
-        raise ValueError(f"expected an object with source and target, got {kind}{remedy}")
+        raise ValueError(f"expected an object with source and target, found {kind}{remedy}")
     if isinstance(item.get("translation"), dict) and columns is None:
         pair = pair_of_translation(item["translation"], source, target)
         pair = pair._replace(score=_score_of(item.get(SCORE)))
@@ -288,7 +289,7 @@ def pair_of_object(
     texts = [item[keys[found.source]], item[keys[found.target]]]
     for place, text in zip((found.source, found.target), texts, strict=True):
         if not isinstance(text, str):
-            raise ValueError(f"the key {keys[place]!r} is not a text")
+            raise ValueError(f"the value of the key {keys[place]!r} is not text")
     named = found.languages or (None, None)
     names = (
         _value(item, keys, found.source_language) or named[0] or source,
@@ -296,7 +297,8 @@ def pair_of_object(
     )
     if not names[0] or not names[1]:
         raise ValueError(
-            "its languages are unknown; add source_language and target_language, or name them"
+            "the languages are unknown; add the keys source_language and target_language, or"
+            " pass both languages"
         )
     score = _score_of(_value(item, keys, found.score))
     first, second = (_code_of(name) for name in names)
@@ -316,7 +318,7 @@ def _score_of(value: Any) -> float | None:
     # A bool is an int to Python, and JSON's reader also takes NaN and Infinity.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value):
-        raise ValueError(f"score is {str(value)[:40]!r}, expected a number")
+        raise ValueError(f"score: expected a number, found {str(value)[:40]!r}")
     return float(value)
 
 
@@ -333,7 +335,7 @@ def _keys_of(
         places = [chosen_place(name, keys) for name in chosen]
         for name, place in zip(chosen, places, strict=True):
             if place < 0:
-                raise ValueError(f"the key {name!r} is missing; there are {shown_cells(keys)}")
+                raise ValueError(f"the key {name!r} is missing; the keys are: {shown_cells(keys)}")
         score = keys.index("score") if "score" in item else -1
         return TableColumns(places[0], places[1], score, *_language_keys(keys))
     if "source" in item and "target" in item:  # without a look at all names
@@ -346,8 +348,8 @@ def _keys_of(
         return found
     missing = next((key for key in ("source", "target") if key not in item), "target")
     raise ValueError(
-        f"the key {missing!r} is missing, there are {shown_cells(keys)}; expected source and"
-        f" target, or {OPTION}"
+        f"the key {missing!r} is missing, the keys are: {shown_cells(keys)}; use the keys source"
+        f" and target, or {OPTION}"
     )
 
 
@@ -403,11 +405,12 @@ def pair_of_translation(item: dict[str, Any], source: str | None, target: str | 
             places = [0, 1]
     if len(places) != 2 or None in places:
         raise ValueError(
-            f"translation holds {len(texts)} languages ({', '.join(item)}); name two of them"
+            f"translation contains {len(texts)} languages ({', '.join(item)}); choose two of them"
+            " with --source-language and --target-language"
         )
     one, other = (place or 0 for place in places)
     if not isinstance(texts[one], str) or not isinstance(texts[other], str):
-        raise ValueError("translation holds a value that is not a text")
+        raise ValueError("translation contains a value that is not text")
     return TextPair(texts[one], texts[other], codes[one], codes[other])
 
 

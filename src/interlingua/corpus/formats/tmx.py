@@ -111,9 +111,9 @@ class Tmx:
     ) -> Iterator[TextPair]:
         """Stream the units, one at a time in memory.
 
-        If both languages are given, a unit gives the pair of these two. Otherwise it gives the
+        If both languages are specified, a unit gives their pair. Otherwise it gives the
         pairs of its source variant (``srclang``; the first if that is ``*all*``) with the first
-        variant of every other language. A region that is given must match: ``de-CH`` takes the
+        variant of every other language. A specified region must match: ``de-CH`` takes the
         Swiss variant, or one that names no region. Units without a pair, further variants of a
         language and texts in unknown languages are counted. A unit that can't be read is left out.
 
@@ -141,7 +141,7 @@ class Tmx:
                 skipped["no such languages"] += not pairs
                 yield from pairs
         if not has_body:
-            raise DataError("no <body>; is it TMX?", path=path)
+            raise DataError("the file contains no <body>; check that it is TMX", path=path)
         if failures and not units:
             raise failures[0]
 

@@ -32,7 +32,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@")
 
 
 class SheetForm(NamedTuple):
-    """How a sheet that people fill in looks: wrapped texts below a frozen header with filters.
+    """Form of a sheet for people to fill in: wrapped texts, a frozen header with filters.
 
     Attributes:
         widths: of the columns, in characters.
@@ -73,7 +73,9 @@ def read_rows(
             width = 0  # of the first row that is not empty
             for number, cells in enumerate(rows, first_row):
                 if number > MAX_ROWS:
-                    raise DataError(f"has more than {MAX_ROWS:,} rows; save it as .csv", path=path)
+                    raise DataError(
+                        f"the sheet has more than {MAX_ROWS:,} rows; save it as .csv", path=path
+                    )
                 texts = [_text_of(cell) for cell in cells]
                 # Formatted cells without a content make a row longer than its texts.
                 while len(texts) > width and not texts[-1]:
@@ -85,7 +87,7 @@ def read_rows(
             raise
         except Exception as error:  # of broken files the library raises a dozen kinds
             reason = " ".join(str(error).split())[:100]
-            message = f"can't be read as an Excel workbook ({reason}); save it again as .xlsx"
+            message = f"cannot be read as an Excel workbook ({reason}); save it again as .xlsx"
             raise DataError(message, path=path) from error
 
 
@@ -106,7 +108,7 @@ def _sheet_of(book: Any, name: str | None, path: str) -> Any:
         number = int(name)
     if not 1 <= number <= len(sheets):
         shown = ", ".join(sheet.title[:40] for sheet in sheets[:10])
-        raise DataError(f"no sheet is called {name!r}; there are: {shown}", path=path)
+        raise DataError(f"unknown sheet {name!r}; use one of: {shown}", path=path)
     return sheets[number - 1]
 
 
@@ -117,7 +119,9 @@ def _refuse_bomb(file: Any, path: str) -> None:
     unpacked = sum(member.file_size for member in members)
     if unpacked > max(FREE_EXPANSION_BYTES, max_expansion() * packed):
         raise DataError(
-            f"its {packed:,} bytes grow to {unpacked:,}; save it as .csv if you trust it", path=path
+            f"its {packed:,} bytes expand to {unpacked:,}, too many for a workbook; save it as"
+            " .csv if you trust it",
+            path=path,
         )
     file.seek(0)
 
@@ -148,7 +152,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
     sheet = workbook.create_sheet("pairs")
     rows = 0
     if form is not None:
-        # Only what precedes the rows in the file; the filter follows them.
+        # Only the part before the rows in the file; the filter follows them.
         sheet.freeze_panes = "A2"
         for number, width in enumerate(form.widths):
             sheet.column_dimensions[_letter(number)].width = width
@@ -158,13 +162,13 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
         rows += 1
         if rows > MAX_ROWS:
             raise DataError(
-                f"Excel's sheets have at most {MAX_ROWS:,} rows; write .csv or .tsv", path=path
+                f"an Excel sheet has at most {MAX_ROWS:,} rows; write .csv or .tsv", path=path
             )
         made = []
         for value in cells:
             cell = write_only_cell(sheet, _in_xlsx(value, path))
             if isinstance(value, str):
-                cell.data_type = "s"  # a text that begins with = is not a formula
+                cell.data_type = "s"  # a text that starts with = is not a formula
                 # Not even after someone has edited the cell.
                 cell.quotePrefix = value.startswith(FORMULA_SIGNS)
             if form is not None:
@@ -227,8 +231,8 @@ def _in_xlsx(value: CellValue, path: PathLike) -> CellValue:
         return value
     if len(value) > _MAX_CHARACTERS:
         raise DataError(
-            f"a text of {len(value):,} characters, and Excel's cells hold {_MAX_CHARACTERS:,};"
-            " write .csv or .tsv",
+            f"a text has {len(value):,} characters, but an Excel cell has at most"
+            f" {_MAX_CHARACTERS:,}; write .csv or .tsv",
             path=path,
         )
     return _NOT_XML.sub("", value)

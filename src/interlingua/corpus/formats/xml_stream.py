@@ -104,7 +104,9 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
     if decoder is not None:
         content = decoder.decode(content).encode("utf-8", "surrogatepass")
     if _ENTITIES.search(content[:_HEAD_BYTES]):
-        raise DataError("declares entities in its XML; leave it out", path=path)
+        raise DataError(
+            "the XML declares entities, which are not allowed; leave the file out", path=path
+        )
     text = decoded(content, declared_encoding(content[:_HEAD_BYTES], path))
     text = _FORBIDDEN.sub("", _DECLARATION.sub("", text, count=1))
     parser = _new_parser()
@@ -117,7 +119,8 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
                 depth += 1 if event == "start" else -1
                 if depth > MAX_TREE_DEPTH:
                     raise DataError(
-                        f"more than {MAX_TREE_DEPTH} elements in each other; is it damaged?",
+                        f"more than {MAX_TREE_DEPTH} nested elements; check that the file is not"
+                        " damaged",
                         path=path,
                     )
                 if event == "start":
@@ -126,10 +129,10 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
         parser.close()
     except ElementTree.ParseError as error:
         raise DamagedFileError(
-            f"not well-formed XML: {error}", path=path, line=error.position[0]
+            f"is not well-formed XML ({error})", path=path, line=error.position[0]
         ) from error
     if root is None:  # which the parser refuses
-        raise DataError("empty XML; is it cut short?", path=path)
+        raise DataError("the XML is empty; check that the file is complete", path=path)
     return root
 
 
@@ -140,7 +143,7 @@ def _strip_namespaces(element: Element) -> None:
 
 
 class _Reader:
-    """Parses the pieces of a file, each of which ends behind an entry."""
+    """A parser of the pieces of a file, each of which ends after an entry."""
 
     def __init__(
         self,
@@ -156,7 +159,7 @@ class _Reader:
         self.encoding = ""
         self.line = 1
         self.start_line = 1
-        """Line of the file in which the parser began."""
+        """Line of the file in which the parser started."""
         self.parser = _new_parser()
         self.open: list[Element] = []
         self.prefixes: dict[str, str] = {}
@@ -189,7 +192,7 @@ class _Reader:
         """Add the events of an entry, and return the rest behind an unreadable one."""
         lines = text.count("\n")
         if not is_decoded(text):
-            self._reject(f"not in its declared character set {self.encoding}", text)
+            self._reject(f"is not in its declared character set {self.encoding}", text)
             self.line += lines
             return ""
         try:
@@ -208,7 +211,7 @@ class _Reader:
     def _end_of_broken(self, text: str, parent: Element) -> int:
         """Return where an entry that can't be read ends in its piece.
 
-        Behind an entry without an end the next one begins in the same piece, or the list ends.
+        Behind an entry without an end the next one starts in the same piece, or the list ends.
         """
         last = max(found.start() for found in self.begins.finditer(text))
         end = re.search(rf"</(?:[\w.-]+:)?{re.escape(parent.tag)}\s*>", text)
@@ -237,7 +240,7 @@ class _Reader:
             raise error.problem from None
 
     def _restart(self, outside: list[Element]) -> None:
-        """Begin a new parser inside the elements that are open."""
+        """Start a new parser inside the elements that are open."""
         self.parser = _new_parser()
         self.start_line = self.line
         self.open = []
@@ -267,7 +270,9 @@ class _Reader:
             return events
         except ElementTree.ParseError as error:
             line = error.position[0] + self.start_line - 1
-            problem = DamagedFileError(f"not well-formed XML: {error}", path=self.path, line=line)
+            problem = DamagedFileError(
+                f"is not well-formed XML ({error})", path=self.path, line=line
+            )
             raise _EntryError(problem) from error
 
     def _opened(self, element: Element) -> None:
@@ -275,12 +280,13 @@ class _Reader:
             element.tag = element.tag.rpartition("}")[2]
         around = [own.tag for own in self.open if own.tag in self.entries]
         if element.tag in self.entries and around:
-            problem = f"<{element.tag}> in <{around[0]}>; the end of one is missing"
+            problem = f"<{element.tag}> inside <{around[0]}>; the end tag of one of them is missing"
             raise _EntryError(DamagedFileError(problem, path=self.path, line=self.line))
         self.open.append(element)
         if len(self.open) > _MAX_DEPTH:
             raise DataError(
-                f"more than {_MAX_DEPTH} elements in each other; is it cut short?", path=self.path
+                f"more than {_MAX_DEPTH} nested elements; check that the file is complete",
+                path=self.path,
             )
 
     def _closed(self, element: Element) -> None:
@@ -338,7 +344,7 @@ def _pieces(file: BinaryIO, entries: tuple[str, ...], path: PathLike) -> Iterato
             is_first = False
         if decoder is not None:
             block = decoder.decode(block).encode("utf-8", "surrogatepass")
-        # The end of an entry may lie across two blocks.
+        # The end of an entry may extend over two blocks.
         searched = max(0, len(rest) - longest - 40)
         rest += block
         begin = 0
@@ -347,7 +353,7 @@ def _pieces(file: BinaryIO, entries: tuple[str, ...], path: PathLike) -> Iterato
             begin = found.end()
         rest = rest[begin:]
         # An entry without an end would grow as long as the file.
-        refuse_long(len(rest), f"what stands between two ends of <{entries[0]}>", path=path)
+        refuse_long(len(rest), f"the part between two end tags of <{entries[0]}>", path=path)
     if rest:
         yield rest
 
@@ -387,6 +393,7 @@ def declared_encoding(piece: bytes, path: PathLike) -> str:
     known = known_charset(name)
     if known is None:
         raise DataError(
-            f"its XML encoding {name[:40]} can't be read; convert it to UTF-8", path=path
+            f"the encoding {name[:40]} of the XML cannot be read; convert the file to UTF-8",
+            path=path,
         )
     return known

@@ -88,8 +88,8 @@ def header_fault(cells: Sequence[str]) -> Fault | None:
         return None
     shown = ", ".join(repr(cell.strip()) for cell in cells)
     text = (
-        f"the first row ({shown}) names columns and is read as texts; remove it, or name the"
-        " columns by --source-column and --target-column"
+        f"the first row ({shown}) contains column names and is read as texts; remove it, or"
+        " choose the columns with --source-column and --target-column"
     )
     return Fault("header", text, 1, 1, 1)
 
@@ -123,14 +123,14 @@ def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
     if len(found) < _LEAST_MISREAD:
         return []
     first, charset = found[0]
-    # The word itself is shown, which may be far behind the beginning of the text.
+    # The word itself is shown, which may be far behind the start of the text.
     words = f"{first.source} {first.target}".split()
     bad = next((word for word in words if misread_charset(word)), first.source)
-    how = f"UTF-8 that was read as {charset}; decode the original as UTF-8"
+    how = f"UTF-8 that was decoded as {charset}; decode the original as UTF-8"
     if charset == "lost":
-        how = "characters that a decoder could not read; fetch or decode the original again"
+        how = "characters that could not be decoded; fetch or decode the original again"
     text = (
-        f"{_share(len(found), len(sample))} of the sampled texts hold {how} (number"
+        f"{_share(len(found), len(sample))} of the sampled texts contain {how} (number"
         f" {first.number:,}: {bad[:40]!r})"
     )
     return [Fault("misread", text, len(found), first.number, found[-1][0].number)]
@@ -167,8 +167,8 @@ def language_faults(
     if languages[1] and _is_turned(guesses, languages):
         text = (
             f"the first text of a pair is {resolve_language(languages[1]).name} and the second"
-            f" {resolve_language(languages[0]).name}, the other way round than the file says; pass"
-            f" {options[0]} {languages[1]} {options[1]} {languages[0]}"
+            f" {resolve_language(languages[0]).name}, in reverse order of the languages of the"
+            f" file; pass {options[0]} {languages[1]} {options[1]} {languages[0]}"
         )
         return [Fault("swapped", text, len(sample), 1)]
     faults = []
@@ -182,8 +182,8 @@ def language_faults(
             if guess is not None:
                 found = f"{guess} ({resolve_language(guess).name})"
             text = (
-                f"its language is {code} ({resolve_language(code).name}), and its texts look like"
-                f" {found}; pass {option} with the language that they are in"
+                f"the language is {code} ({resolve_language(code).name}), but the texts look like"
+                f" {found}; pass {option} with the actual language"
             )
             faults.append(Fault("language", text, len(texts)))
     return faults
@@ -205,9 +205,8 @@ def slip_faults(slips: Sequence[Slip]) -> list[Fault]:
             side, place = "target", "below"
         lines = count_of(abs(slip.shift), "lines")
         text = (
-            f"about from pair {slip.first:,} on, the translations are {lines} {place} their"
-            f" sources: the columns have slipped; look for a {side} too many, or one missing on the"
-            " other side, near there"
+            f"from about pair {slip.first:,} on, the translations are {lines} {place} their"
+            f" sources; look near this pair for an extra {side}, or a missing one on the other side"
         )
         faults.append(Fault("shifted", text, slip.last - slip.first + 1, slip.first, slip.last))
     return faults

@@ -81,7 +81,7 @@ class FileLook(NamedTuple):
     faults: tuple[Fault, ...] = ()
     next_command: str = ""
     error: str = ""
-    """Why it can't be read."""
+    """The reason for which it cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _faults(
     faults = []
     is_bitext = opened.kind == "pairs"
     if found.failure is not None:
-        text = f"only what is before this was read: {found.failure}"
+        text = f"only the part before this fault was read: {found.failure}"
         faults.append(Fault("damaged", text, first=found.units))
     # Slips first: they spoil all pairs behind them, and other faults may follow from them.
     if is_bitext:
@@ -225,15 +225,13 @@ def _encoding_faults(opened: Opened, sides: Sequence[SideLook]) -> list[Fault]:
     if bad.undecoded:
         charset = _charset(opened, sides) or "ISO-8859-1"
         text = (
-            f"{count_of(bad.undecoded, 'lines')} not in UTF-8, left out here; convert the file,"
-            f" e.g. iconv -f {charset} -t UTF-8 (the first: {bad.first[0]})"
+            f"{count_of(bad.undecoded, 'lines')} not in UTF-8, left out; convert the file, for"
+            f" example: iconv -f {charset} -t UTF-8 (the first: {bad.first[0]})"
         )
         faults.append(Fault("not UTF-8", text, bad.undecoded))
     if bad.count > bad.undecoded:
         count = bad.count - bad.undecoded
-        text = (
-            f"{count_of(count, 'lines')} can't be read, left out here (the first: {bad.first[0]})"
-        )
+        text = f"{count_of(count, 'lines')} cannot be read, left out (the first: {bad.first[0]})"
         faults.append(Fault("unreadable", text, count))
     faults += [Fault("damaged", damage) for damage in bad.damages]
     return faults

@@ -53,7 +53,7 @@ class _Block(NamedTuple):
 
 
 class SlipFinder:
-    """Looks for slips in a stream of pairs; it holds two blocks at a time."""
+    """Search for slips in a stream of pairs, with two blocks in memory at a time."""
 
     def __init__(self) -> None:
         self.slips: list[Slip] = []

@@ -56,7 +56,7 @@ class CountedBadLines(BadLines):
         undecoded: lines that are not UTF-8.
         contents: some of these.
         error: of the first line.
-        most: lines after which the file is given up; None = it never is.
+        most: lines after which reading of the file stops; None = never.
     """
 
     def __init__(self) -> None:

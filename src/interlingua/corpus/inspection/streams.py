@@ -27,7 +27,7 @@ _SAMPLE = 20_000
 """Units that languages and character sets are judged by, from all parts of the file."""
 _AT_ONCE = 8192
 _SAMPLED_CHARACTERS = 1000
-"""Of a text in the sample, so that a few lines without an end do not fill the memory."""
+"""Characters of a text in the sample, so that lines without an end do not fill the memory."""
 _SORT_OF_SCORES = 0.98
 
 
@@ -36,7 +36,7 @@ class StreamCounts:
     """Counts and a sample of a stream.
 
     Attributes:
-        sides: of source and target, or of texts alone.
+        sides: of source and target, or of texts only.
         units: pairs or texts.
         languages: pairs by languages of source and target.
         columns: names of further values of the pairs.

@@ -3,7 +3,7 @@
 In scripts with case a name is a run of capitalized words that are not merely a sentence's first
 word or more often written small; in German and Luxembourgish, which capitalize nouns, that takes in
 other nouns. In other scripts it is a capitalized word in Latin letters, a Japanese name with middle
-dots, or a Chinese title in brackets; where a language has none of these, no names are found.
+dots, or a Chinese title in brackets; if a language has none of these, no names are found.
 """
 
 from __future__ import annotations

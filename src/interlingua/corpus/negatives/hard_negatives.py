@@ -2,7 +2,7 @@
 
 A negative is a sentence with one thing altered: a number, a name, a negation, a word put for its
 antonym, or the places of two words. It is made by rules, not by people or a model, and now and then
-it is ungrammatical or, where word order is free, still a translation. Differs from xsim++: other
+it is ungrammatical or, if word order is free, still a translation. Differs from xsim++: other
 rules, no WordNet, no tagger, so that any language will do; the numbers of the two are not
 comparable.
 """
@@ -72,8 +72,8 @@ def hard_negatives(
     check_request(kinds, per_sentence)
     if isinstance(texts, Iterator):
         raise TypeError(
-            "texts is an iterator, which ends after one reading; give a list, or an object that"
-            " reads anew"
+            "texts: expected an object that can be read several times, found an iterator; pass a"
+            " list"
         )
     alterations = _alterations(texts, language, kinds)
     # A negative that equals a sentence of the corpus would be the right answer to another one.
@@ -96,7 +96,7 @@ class Alterer:
     """Alters single sentences, for who meets them one at a time, as training does.
 
     Args:
-        texts: sentences of the language from which names are taken; read only where ``kinds`` has
+        texts: sentences of the language from which names are taken; read only if ``kinds`` has
             ``entity``.
         language: theirs, any code.
         kinds: of alterations; those without rules for the language are left out.
@@ -144,11 +144,11 @@ def check_request(kinds: Sequence[str], per_sentence: int) -> None:
     unknown = [kind for kind in kinds if kind not in NEGATIVE_KINDS]
     if unknown or not kinds:
         raise ConfigError(
-            f"kinds: expected some of {', '.join(NEGATIVE_KINDS)}, got "
-            f"{', '.join(unknown) or 'none'}"
+            f"kinds: expected one or more of {', '.join(NEGATIVE_KINDS)}, found"
+            f" {', '.join(unknown) or 'none'}"
         )
     if per_sentence < 1:
-        raise ConfigError(f"per_sentence must be 1 or more, got {per_sentence}")
+        raise ConfigError(f"per_sentence: expected a number of at least 1, found {per_sentence}")
 
 
 def _alterations(

@@ -91,7 +91,7 @@ def make_silver(
         embed: gives the vectors by which each sentence's neighbors are found, by cosine.
         score: labels the pairs.
         neighbors: looked at per sentence, the sentence itself not counted.
-        languages: of first and second sentences, where the files do not say.
+        languages: of first and second sentences, if the files do not say.
         exclude: further files of scored pairs, of which none may become a silver pair: the other
             splits. Those in the gold files themselves are always left out.
         models: notes on the models for the manifest.
@@ -199,15 +199,15 @@ def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[La
         split = HELD_OUT & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
         if split:
             raise DataError(
-                f"by its name it is a {split.pop()} split, and silver pairs of its sentences would"
-                " leak it; give training pairs",
+                f"the file name says that this is a {split.pop()} split, which must not be used"
+                " for training; pass training pairs",
                 path=path,
             )
         pairs += read_labeled(path, kind="sts", languages=languages)
     codes = sorted({code for pair in pairs for code in pair[3:]})
     if len(codes) > 1:
         raise DataError(
-            f"sentences in {', '.join(codes)}; make silver pairs of one language at a time",
+            f"found sentences in {', '.join(codes)}; make silver pairs for one language at a time",
             path=gold[0],
         )
     return pairs

@@ -35,8 +35,8 @@ class Caps(CheckedSettings):
     def __post_init__(self) -> None:
         if self.min_share > self.max_share:
             raise ConfigError(
-                f"min_share = {self.min_share}, max_share = {self.max_share}; choose min_share <="
-                " max_share"
+                f"min_share = {self.min_share} is greater than max_share = {self.max_share};"
+                " choose min_share <= max_share"
             )
 
 
@@ -51,7 +51,7 @@ class Exposure(NamedTuple, Generic[Name]):
     draws: float
     """Sentence pairs drawn (expected)."""
     passes: float
-    """How often each of its sentence pairs is seen."""
+    """Number of times that each of its sentence pairs is seen."""
 
 
 def temperature_weights(
@@ -76,18 +76,18 @@ def temperature_weights(
     caps = caps or Caps()
     if not temperature > 0:
         raise ConfigError(
-            f"temperature = {temperature}; choose a positive number (1 = proportional, larger ="
-            " flatter)"
+            "temperature: expected a positive number (1 = proportional, larger = flatter), found"
+            f" {temperature}"
         )
     present = {name: n for name, n in counts.items() if n > 0}
     if not present:
-        raise ConfigError("no language pair has any sentence pair; nothing can be sampled")
+        raise ConfigError("no language pair has any sentence pair, so nothing can be sampled")
     # The tolerance is for shares such as 1/49, which times 49 is not quite 1.
     if len(present) * caps.max_share < 1 - 1e-9 or len(present) * caps.min_share > 1 + 1e-9:
         raise ConfigError(
-            f"{len(present)} language pairs can't share all draws with min_share ="
+            f"{len(present)} language pairs cannot share all draws with min_share ="
             f" {caps.min_share} and max_share = {caps.max_share}; 1/{len(present)} ="
-            f" {1 / len(present):.4g} must lie between them"
+            f" {1 / len(present):.4g} must be between them"
         )
     amounts = np.array([min(n, caps.max_pairs or n) for n in present.values()], np.float64)
     # n^(1/T) / max n^(1/T) in logarithms, since a power of a low temperature overflows; above 0,
@@ -115,7 +115,7 @@ def exposure_table(
 def quotas(
     counts: Mapping[Name, int], total: int, temperature: float, *, held: Mapping[Name, int]
 ) -> dict[Name, int]:
-    """Return the number of ``total`` draws for each name; others cover what one cannot supply.
+    """Return the number of ``total`` draws for each name; others supply the draws that one lacks.
 
     Args:
         counts: the weights are computed from these.

@@ -24,7 +24,7 @@ def hold_out(
     """Choose held-out rows per language pair; none of their sentences may be trained on.
 
     The choice is drawn by sentence, not by
-    row: of a row's two sentences the one that more rows have (English, in most corpora) is given a
+    row: of a row's two sentences the one that more rows have (English, in most corpora) receives a
     random number, and each language pair takes the rows with the smallest ones. So the language
     pairs hold out translations of the same sentences, and far fewer training rows are lost than if
     each drew for itself. Within a language pair every held-out sentence occurs once, on either

@@ -38,7 +38,7 @@ SAME_AS = {
 }
 """Languages that are judged as another one."""
 CAPITALIZING = ("eng", "deu")
-"""Languages in which many words inside of a sentence begin with a capital letter."""
+"""Languages in which many words inside of a sentence start with a capital letter."""
 TITLES = {
     # In every language.
     "": "dr prof mr mrs ms st",

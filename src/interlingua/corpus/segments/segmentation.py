@@ -37,7 +37,8 @@ def segment_words(texts: Sequence[str], *, language: str, pre_tokenizer: PreToke
         return list(texts)
     if pre_tokenizer != "ems":
         raise ConfigError(
-            f"pre_tokenizer {pre_tokenizer!r}; choose one of {', '.join(get_args(PreTokenizer))}"
+            f"unknown pre_tokenizer {pre_tokenizer!r}; use one of:"
+            f" {', '.join(get_args(PreTokenizer))}"
         )
     words = _words(language)
     return [" ".join(words(text.strip().lower())) for text in texts]

@@ -17,7 +17,7 @@ sentence.
 
 A single full stop is judged by the word before it, see ``abbreviations.py``. A title never ends a
 sentence ("Dr."). An abbreviation with a number behind it does not ("S. 12"), and a unit behind a
-number does ("1990 г. Она"). Other abbreviations and initials end one if a word follows that begins
+number does ("1990 г. Она"). Other abbreviations and initials end one if a word follows that starts
 sentences ("plan B. It"). In languages that write ordinal numbers with a full stop, a short number
 does not end one ("3. Oktober"). Thai has no marks: a space ends a sentence behind a word of
 politeness, and before one that links two sentences; its other sentences stay together.
@@ -49,7 +49,7 @@ OWN_ENDS = {"ell": ";\u037e", "hye": ":"}
 """Marks that end a sentence in one language only: the Greek question mark, and the colon that is
 typed for the Armenian full stop."""
 CASELESS = re.compile("[\u10d0-\u10ff]")
-"""Georgian letters. Python calls them lower case, but they begin sentences."""
+"""Georgian letters. Python calls them lower case, but they start sentences."""
 WORD_CHARACTERS = 100
 """Characters before a full stop that its word is looked for in."""
 ORDINAL_DIGITS = 2
@@ -99,8 +99,8 @@ def split(text: str, language: str | None = None) -> list[str]:
     """
     if not isinstance(text, str):
         raise ConfigError(
-            f"split takes one text, got {with_article(type(text).__name__)}; of several:"
-            " [interlingua.split(text) for text in texts]"
+            f"split: expected one text, found {with_article(type(text).__name__)}; for several"
+            " texts: [interlingua.split(text) for text in texts]"
         )
     return split_text(
         text.splitlines(), "" if language is None else resolve_language(language).code
@@ -311,7 +311,7 @@ def _looks_abbreviated(word: str) -> bool:
 
 @functools.cache
 def _ends_of(code: str) -> re.Pattern[str]:
-    """Return the pattern of marks that may end a sentence, with what closes behind them."""
+    """Return the pattern of marks that may end a sentence, with the closing marks after them."""
     closers = f"[{re.escape(CLOSING)}]"
     # Behind a mark, and before a space, these close too: „so“, **so**, a footnote[1].
     # French puts a space before the closing quote.

@@ -188,11 +188,12 @@ def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
             found = found.detach().cpu().float().numpy()
         # NumPy would drop the imaginary part, with only a warning.
         if np.iscomplexobj(found):
-            raise TypeError("complex numbers")
+            raise TypeError("the numbers are complex")
         return np.asarray(found, dtype=np.float32)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TaskError(
-            f"the encoder gave no array of numbers ({error}); expected (n, d), a row per text"
+            f"the encoder did not return an array of numbers ({error}); expected (n, d), one row"
+            " per text"
         ) from error
 
 
@@ -210,7 +211,7 @@ def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: i
     if vectors.ndim != 2 or len(vectors) != len(texts) or (dim and vectors.shape[1] != dim):
         expected = f"({len(texts)}, {dim or 'd'})"
         raise TaskError(
-            f"the encoder gave an array of shape {vectors.shape}, expected {expected}, a row per"
-            " text"
+            f"the encoder returned an array of shape {vectors.shape}, expected {expected};"
+            " return one row per text"
         )
     check_finite(vectors, lambda row: repr(texts[row][:60]), error=TaskError)

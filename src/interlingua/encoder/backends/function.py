@@ -98,8 +98,11 @@ def import_function(spec: str) -> Callable[[list[str]], Any]:
         ConfigError: there is no such module or function.
     """
     if ":" not in spec:
-        raise ConfigError(f"{spec!r}: expected module:function, e.g. mycode:embed")
+        raise ConfigError(f"{spec!r}: expected module:function, for example mycode:embed")
     function = import_place(spec)
     if not callable(function):
-        raise ConfigError(f"{spec!r} is not a function but of type {type(function).__name__}")
+        raise ConfigError(
+            f"{spec!r}: expected a function, found {type(function).__name__}; name a function of"
+            " texts"
+        )
     return function  # type: ignore[no-any-return]

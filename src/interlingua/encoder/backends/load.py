@@ -220,8 +220,8 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
             apply_override(own, setting)
         elif owner in others:
             raise ConfigError(
-                f"--set {setting}: the backend is {backend}; drop the option or say --backend"
-                f" {owner}"
+                f"--set {setting}: the backend is {backend}; remove the option, or pass"
+                f" --backend {owner}"
             )
         else:
             left.append(setting)
@@ -233,8 +233,8 @@ def _backend_options(settings: Sequence[str], backend: str) -> dict[str, Any]:
     options, left = backend_settings(settings, backend)
     if left:
         raise ConfigError(
-            f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
-            f"{train_key_hint_of(left[0])}"
+            f"--set {left[0]}: expected BACKEND.OPTION=VALUE, for example"
+            f" openai.dimensions=256{train_key_hint_of(left[0])}"
         )
     return options
 
@@ -265,7 +265,7 @@ def _check(
             check_choice(option, str(value), known[option])
         if option not in takes:
             raise ConfigError(
-                f"the backend {backend} brings its own {option}; drop the {option} option"
+                f"the backend {backend} defines its own {option}; remove the option {option}"
             )
     if device is not None:
         choose_device(device)

@@ -108,7 +108,8 @@ class MappedEncoder(ForeignEncoder):
         language_map = read_map(folder / MAP_FILE)
         if language_map.shifts is not None:
             raise ConfigError(
-                f"{folder}: a shift needs the language of every text, which backends are not given"
+                f"{folder}: a shift requires the language of each text, which backends do not"
+                " receive; run `interlingua debias` with another --method"
             )
         return cls(encoder, language_map, name=choices.name)
 
@@ -124,7 +125,7 @@ class MappedEncoder(ForeignEncoder):
 
 
 def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> None:
-    """Refuse what runs code or sends texts away, unless the user says so.
+    """Refuse folders that run code or send texts away, unless the user allows it.
 
     The folder may be a stranger's.
 
@@ -136,15 +137,14 @@ def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> N
     is_known = backend in BACKENDS.names or BACKENDS.is_place(backend)
     if backend == "mapped" or not is_known:
         raise CheckpointError(
-            f"{folder / MAPPED_FILE}: backend is {shorten_value(backend)}, expected one of "
-            "those that"
-            " debias can map; make it again with interlingua debias"
+            f"{folder / MAPPED_FILE}: backend is {shorten_value(backend)}, expected a backend"
+            " that debias supports; run `interlingua debias` again"
         )
     if backend not in ONLY_READ and not trusted:
         what = f"{shorten_value(base['model'])} of the backend {backend}"
         raise ConfigError(
-            f"{folder} names {what}, which runs code or sends texts to a server; if you trust who"
-            " made the folder, say --set mapped.trust=true"
+            f"{folder} refers to {what}, which runs code or sends texts to a server; if you"
+            " trust the author of the folder, pass --set mapped.trust=true"
         )
 
 

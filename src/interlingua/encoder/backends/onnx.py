@@ -188,7 +188,7 @@ class OnnxEncoder(ForeignEncoder):
         except Exception as error:  # its exceptions share no base
             reason = " ".join(str(error).split())[:150]
             raise TaskError(
-                f"{self._graph}: onnxruntime fails on a batch ({reason}); export it again"
+                f"{self._graph}: onnxruntime failed on a batch ({reason}); export the model again"
             ) from error
         states = np.asarray(found)
         expected = mask.shape
@@ -196,9 +196,9 @@ class OnnxEncoder(ForeignEncoder):
             expected = mask.shape[:1]
         if states.dtype.kind not in "fiu" or states.shape[:-1] != expected or not states.size:
             raise TaskError(
-                f"{self._graph}: gives {states.dtype} of shape {states.shape} for {mask.shape[0]}"
-                f" texts of {mask.shape[1]} tokens, expected numbers of shape {(*expected, 'd')};"
-                " export it again"
+                f"{self._graph}: the output is {states.dtype} of shape {states.shape} for"
+                f" {mask.shape[0]} texts of {mask.shape[1]} tokens, expected numbers of shape"
+                f" {(*expected, 'd')}; export the model again"
             )
         return states.astype(np.float32, copy=False)
 
@@ -221,7 +221,7 @@ def _graph(folder: Path, file: str) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise CheckpointError(
-        f"{folder}: no {file or ' or '.join(GRAPHS)} here; name the graph: --set"
+        f"{folder}: {file or ' or '.join(GRAPHS)} not found; name the graph: --set"
         " onnx.file=NAME.onnx"
     )
 
@@ -232,7 +232,7 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
     provider = f"{device.partition(':')[0].upper()}ExecutionProvider"
     if provider not in onnxruntime.get_available_providers():
         raise ConfigError(
-            f"onnxruntime can't use device {device!r} here; say cpu, or install onnxruntime-gpu"
+            f"onnxruntime cannot use the device {device!r}; use cpu, or install onnxruntime-gpu"
         )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
@@ -243,7 +243,8 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
     except Exception as error:  # its exceptions share no base
         reason = " ".join(str(error).split())[:150]
         raise CheckpointError(
-            f"{graph}: onnxruntime can't run it ({reason}); export or fetch it again"
+            f"{graph}: onnxruntime cannot run the graph ({reason}); export or download the model"
+            " again"
         ) from error
     unknown = [
         put.name
@@ -252,8 +253,8 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
     ]
     if unknown:
         raise CheckpointError(
-            f"{graph}: asks for the input {unknown[0]!r}; text encoders ask for input_ids and"
-            " attention_mask"
+            f"{graph}: the graph requires the input {unknown[0]!r}; expected only inputs of a"
+            " text encoder: input_ids, attention_mask, token_type_ids"
         )
     return session, str(onnxruntime.__version__)
 
@@ -275,10 +276,12 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
         return tokens[0], False
     if pooled:
         raise ConfigError(
-            f"{graph} pools by itself and gives no token states; drop the pooling option"
+            f"{graph}: the graph computes the pooling and returns no token states; remove the"
+            " pooling option"
         )
     raise CheckpointError(
-        f"{graph}: gives {', '.join(ranks)}; expected token states or a vector per text among them"
+        f"{graph}: the outputs are {', '.join(ranks)}; expected token states or one vector per"
+        " text among them"
     )
 
 

@@ -91,17 +91,18 @@ class OpenAIEncoder(ForeignEncoder):
         url = (self.options.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
         if "://" in model:
             raise ConfigError(
-                f"invalid model {model!r}: expected the model's name at the endpoint, got an"
-                f" address; give that as openai.base_url or ${URL_VARIABLE}"
+                f"invalid model {model!r}: expected the name of a model at the endpoint, found"
+                f" an address; set the address as openai.base_url or ${URL_VARIABLE}"
             )
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(
-                f"base_url {url!r} is not a web address; expected e.g. http://localhost:8080/v1"
+                f"base_url {url!r}: expected a web address, for example http://localhost:8080/v1"
             )
         if parts.username or parts.password:
             raise ConfigError(
-                f"base_url holds a password; put the key into ${self.options.key_variable} instead"
+                f"base_url contains a password; put the key into ${self.options.key_variable}"
+                " instead"
             )
         self._url = f"{url}/embeddings"
         self.dim = self.options.dimensions
@@ -178,10 +179,11 @@ class OpenAIEncoder(ForeignEncoder):
             if tried < self.options.retries:
                 sleep(_pause(tried, pause))
         failure = (
-            f"{self._url} gave no vectors in {self.options.retries + 1} tries ({reason}); check"
-            " that it runs and is reachable, or raise openai.timeout_seconds, openai.retries"
+            f"{self._url} returned no vectors in {self.options.retries + 1} tries ({reason});"
+            " check that the server runs and is reachable, or raise openai.timeout_seconds or"
+            " openai.retries"
         )
-        # The next batches fail at once, where not one has ever been answered.
+        # The next batches fail at once, if not one has ever been answered.
         self._dead = "" if self._answered else failure
         raise TaskError(failure)
 
@@ -204,13 +206,14 @@ class OpenAIEncoder(ForeignEncoder):
             numbers = [entry["index"] for entry in data]
             if numbers != list(range(count)) or len({len(row) for row in rows}) != 1:
                 raise ValueError(
-                    f"{count_of(len(rows), 'vectors')} for {count} texts, or of unequal widths"
+                    f"{count_of(len(rows), 'vectors')} for {count} texts, or vectors of"
+                    " different widths"
                 )
             return np.stack(rows)
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise TaskError(
-                f"{self._url} answered something else than embeddings ({reason}); check base_url"
+                f"{self._url}: the answer is not a list of embeddings ({reason}); check base_url"
             ) from error
 
     def _reason(self, error: urllib.error.HTTPError) -> str:
@@ -230,9 +233,9 @@ class OpenAIEncoder(ForeignEncoder):
 
     def _remedy(self, code: int) -> str:
         if code in (401, 403):
-            return f"; set {self.options.key_variable} to a key that it takes"
+            return f"; set {self.options.key_variable} to a valid key"
         if code == 404:
-            return "; check base_url and the model's name"
+            return "; check base_url and the name of the model"
         return ""
 
 

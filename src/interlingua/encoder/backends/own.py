@@ -41,7 +41,7 @@ class OwnEncoder:
         dim: elements of a vector.
         whole_dim: those of a vector that is not cut.
         encoder: the caller's, with that pooling.
-        own_pooling: what the model itself says; None where it does not.
+        own_pooling: pooling in the model's own files; None without one.
 
     Raises:
         ConfigError: a dim is requested and there are two towers, or the vectors have fewer
@@ -85,7 +85,7 @@ class OwnEncoder:
         if questions is not None:
             if dim is not None:
                 raise ConfigError(
-                    "a model with two towers is measured in its whole width; drop truncate_dim"
+                    "truncate_dim is not supported for a model with two towers; remove truncate_dim"
                 )
             towers = DualEncoder(encoder, questions)
             self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype)

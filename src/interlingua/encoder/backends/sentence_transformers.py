@@ -47,7 +47,8 @@ class SentenceTransformersEncoder(ForeignEncoder):
         dtype = choices.dtype
         if dtype not in (None, *WEIGHT_DTYPES):
             raise ConfigError(
-                f"sentence-transformers computes in {', '.join(WEIGHT_DTYPES)}, got {dtype}"
+                f"sentence-transformers cannot compute in {dtype}; use one of:"
+                f" {', '.join(WEIGHT_DTYPES)}"
             )
         options = {}
         if dtype:
@@ -63,9 +64,8 @@ class SentenceTransformersEncoder(ForeignEncoder):
         except Exception as error:
             reason = " ".join(str(error).split())[:200]
             raise CheckpointError(
-                f"{model}: sentence-transformers can't load this ({type(error).__name__}:"
-                f" {reason}); give a model directory that it has saved or hf:owner/name, or"
-                " another --backend"
+                f"{model}: sentence-transformers cannot load the model ({type(error).__name__}:"
+                f" {reason}); use a folder that it saved, hf:owner/name, or another --backend"
             ) from error
         self.dim = self._model.get_embedding_dimension() or 0
         prompts = {name: text or "" for name, text in self._model.prompts.items()}
@@ -170,13 +170,15 @@ def _refuse_named_code(file: Path, folder: Path) -> None:
         and not tokenizer.startswith("sentence_transformers.")
     ):
         raise CheckpointError(
-            f"{file}: tokenizer_class is {tokenizer[:60]!r}, expected one of sentence-transformers'"
+            f"{file}: tokenizer_class is {tokenizer[:60]!r}, expected a class of"
+            " sentence-transformers; use another --backend"
         )
     activation = settings.get("activation_function")
     is_known = isinstance(activation, str) and ACTIVATION.fullmatch(activation)
     if activation is not None and not is_known:
         raise CheckpointError(
-            f"{file}: activation_function is {str(activation)[:60]!r}, expected one of torch.nn's"
+            f"{file}: activation_function is {str(activation)[:60]!r}, expected a class of"
+            " torch.nn; use another --backend"
         )
 
 
@@ -195,6 +197,6 @@ def _refuse_foreign_module(name: Any, folder: Path) -> None:
     own = isinstance(found, type) and found.__module__.startswith("sentence_transformers.")
     if not own or not issubclass(cast(type, found), torch.nn.Module):
         raise CheckpointError(
-            f"{folder}: the module {str(name)[:100]!r} is not one of sentence-transformers' own,"
-            " and code of a model folder is never run; use a model of stock modules"
+            f"{folder}: the module {str(name)[:100]!r} is not part of sentence-transformers, and"
+            " code of a model folder is never run; use a model without custom modules"
         )

@@ -41,7 +41,8 @@ class VectorsEncoder(ForeignEncoder):
     def __init__(self, folder: Path, *, name: str) -> None:
         if not folder.is_dir():
             raise DataError(
-                "no such folder; it holds NAME.npy next to NAME.txt, a row per line", path=folder
+                "folder not found; expected a folder of NAME.npy and NAME.txt, one line per row",
+                path=folder,
             )
         self._folder = folder
         self._arrays: list[Float32[ndarray, "n d"]] = []
@@ -55,12 +56,13 @@ class VectorsEncoder(ForeignEncoder):
             digest.update(f"{array_name} {sha256_file(lines)} {sha256_file(file)}\n".encode())
         if not self._arrays:
             raise DataError(
-                "no .npy or .npz file here; it holds NAME.npy next to NAME.txt, a row per line",
+                "no .npy or .npz file in the folder; expected NAME.npy and NAME.txt, one line"
+                " per row",
                 path=folder,
             )
         if unequal:
             log.warning(
-                "%s: %d texts stand there again with another vector; the first one is taken",
+                "%s: %d texts occur again with another vector; the first vector of a text is used",
                 folder,
                 unequal,
             )
@@ -79,13 +81,16 @@ class VectorsEncoder(ForeignEncoder):
         """Add one array; return the number of its texts that had another vector before."""
         if vectors.ndim != 2 or vectors.dtype.kind != "f":
             raise DataError(
-                f"{vectors.dtype} of shape {vectors.shape}; expected floats, a row per text",
+                f"expected floating-point numbers, one row per text; found {vectors.dtype} of"
+                f" shape {vectors.shape}",
                 path=file,
             )
         if self._arrays and vectors.shape[1] != self._arrays[0].shape[1]:
             width = self._arrays[0].shape[1]
             raise DataError(
-                f"vectors of width {vectors.shape[1]}, where others here have {width}", path=file
+                f"expected vectors of width {width}, as in the other files; found width"
+                f" {vectors.shape[1]}",
+                path=file,
             )
         unequal = 0
         count = 0
@@ -99,7 +104,7 @@ class VectorsEncoder(ForeignEncoder):
         if count != len(vectors):
             raise DataError(
                 f"{count_of(len(vectors), 'rows')}, but {lines.name} has"
-                f" {count_of(count, 'lines')}",
+                f" {count_of(count, 'lines')}; write one line per row",
                 path=file,
             )
         self._arrays.append(vectors)
@@ -108,17 +113,17 @@ class VectorsEncoder(ForeignEncoder):
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
         if prompt:
             raise ConfigError(
-                "vectors computed before can't get a prompt any more; drop the prompt options"
+                "precomputed vectors cannot receive a prompt; remove the prompt options"
             )
         places = [self._places.get(_key(text)) for text in texts]
         missing = [text for text, place in zip(texts, places, strict=True) if place is None]
         if missing:
             which = (
-                f"{len(missing):,} of {len(texts):,} texts have no vector here, first"
-                f" {missing[0][:60]!r}"
+                f"{len(missing):,} of {len(texts):,} texts have no vector in the folder, the"
+                f" first is {missing[0][:60]!r}"
             )
             raise DataError(
-                f"{which}; embed them too, or choose other --languages", path=self._folder
+                f"{which}; embed the missing texts, or choose other --languages", path=self._folder
             )
         return np.stack([self._arrays[place[0]][place[1]] for place in places if place is not None])
 
@@ -143,7 +148,9 @@ def _text_file(folder: Path, name: str) -> Path:
     for suffix in ("", *COMPRESSIONS):
         if (folder / f"{name}.txt{suffix}").is_file():
             return folder / f"{name}.txt{suffix}"
-    raise DataError(f"no {name}.txt here with the texts of {name}, one per line", path=folder)
+    raise DataError(
+        f"{name}.txt not found; write the texts of {name} into it, one per line", path=folder
+    )
 
 
 def _key(text: str) -> bytes:

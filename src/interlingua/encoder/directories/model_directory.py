@@ -7,7 +7,7 @@
     1_Pooling/config.json, 2_Dense/...   a folder for each module
     sentence_bert_config.json            the limit of tokens
     config_sentence_transformers.json    prompts, and our own settings under "interlingua"
-    int8_ranges.json                     steps of int8 vectors, where they were measured
+    int8_ranges.json                     steps of int8 vectors, if they were measured
 
 Both sentence-transformers and transformers read what is written here, and what those write is read
 here, as far as a family of ``encoder/modeling/families.py`` and its modules are supported.
@@ -104,12 +104,12 @@ class EncodingSettings:
             return self.prompts[prompt]
         # A word that names no prompt is a typing error, rather than a text to put in front.
         if prompt[-1:].isalnum():
-            known = "nor any other"
+            known = "it has no prompts"
             if self.prompts:
-                known = f"only {', '.join(self.prompts)}"
+                known = f"its prompts are {', '.join(self.prompts)}"
             raise ConfigError(
-                f"the model has no prompt called {prompt!r}, {known}; to put a text of your own in"
-                f" front, end it with a colon or a space: {prompt + ': '!r}"
+                f"unknown prompt {prompt!r}; {known}; to use a text of your own as prompt, end"
+                f" it with a colon or a space: {prompt + ': '!r}"
             )
         return prompt
 
@@ -269,7 +269,7 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
     raw = read_json(folder / "config.json", schema=BackboneFile)
     if raw.get("model_type") not in MODEL_TYPES:
         raise CheckpointError(
-            f"{folder}: model_type is {raw.get('model_type')!r}; supported are"
+            f"{folder}: model_type {raw.get('model_type')!r} is not supported; use one of:"
             f" {', '.join(MODEL_TYPES)}"
         )
     # Families with rotary positions, and with ALiBi, may name those in the same key.
@@ -277,10 +277,14 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
     kind = raw.get("position_embedding_type") or "absolute"
     if (learned and kind != "absolute") or raw.get("is_decoder"):
         raise CheckpointError(
-            f"{folder}: only encoders with absolute positions, or BERT's with alibi, are supported"
+            f"{folder}: only encoders with absolute positions, or BERT with alibi, are"
+            " supported; use another model"
         )
     if raw.get("vocab_size") is None:
-        raise CheckpointError(f"{folder}: config.json has no vocab_size; is it the backbone's?")
+        raise CheckpointError(
+            f"{folder}: config.json has no vocab_size; check that the folder contains the"
+            " encoder's config.json"
+        )
     config = read_backbone_config(folder, raw)
     # The weights have the last word on what the config leaves open, such as a table of types.
     weights, config = from_huggingface_names(read_weights(folder), config, folder)
@@ -325,7 +329,8 @@ def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     modules = {kind: path for path, kind in listed}
     if modules["Transformer"] not in ("", "."):
         raise CheckpointError(
-            f"{folder}: the Transformer is in a folder below it, which is not supported; move it up"
+            f"{folder}: the Transformer module is in a subfolder, which is not supported; move"
+            " its files up"
         )
     pooling: dict[str, Any] = {}
     if "Pooling" in modules:
@@ -384,7 +389,7 @@ def read_described_settings(folder: Path, *, include_special: bool) -> dict[str,
         ranges = ranges_by_width(read_json(folder / RANGES_FILE, missing={}, schema=RangesByWidth))
     except ValueError as error:
         raise CheckpointError(
-            f"{folder / RANGES_FILE}: no file of ranges ({error}); export it again"
+            f"{folder / RANGES_FILE}: is damaged or incomplete ({error}); export the model again"
         ) from error
     prompts = described.get("prompts") or {}
     return {
@@ -408,7 +413,7 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
     mode = (modes or ["mean"])[0]
     if len(modes) > 1 or mode not in POOLING_MODES or values.get("include_prompt") is False:
         raise CheckpointError(
-            f"{folder}: pooling {modes} is not supported; there are {', '.join(POOLING_MODES)}"
+            f"{folder}: pooling {modes} is not supported; use one of: {', '.join(POOLING_MODES)}"
         )
     return mode
 
@@ -433,9 +438,13 @@ def read_json(
     except FileNotFoundError as error:
         if missing is not None:
             return missing
-        raise CheckpointError(f"{path}: no such file; is this a model directory?") from error
+        raise CheckpointError(
+            f"{path}: file not found; check that the path is a model folder"
+        ) from error
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: can't be read ({error}); fetch the model again") from error
+        raise CheckpointError(
+            f"{path}: cannot be read ({error}); download the model again"
+        ) from error
     read_file(schema, content, path)
     return cast(dict[str, Any], content)
 

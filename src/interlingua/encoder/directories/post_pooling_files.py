@@ -96,7 +96,7 @@ def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
     if truncate_dim is not None and truncate_dim > width:
         raise CheckpointError(
             f"{folder}: truncate_dim is {truncate_dim}, but the vectors have {width} elements;"
-            " fetch the model again"
+            " download the model again"
         )
 
 
@@ -104,7 +104,8 @@ def _read_dense(folder: Path) -> Dense:
     values = read_json(folder / "config.json", schema=DenseFile)
     if values.get("use_residual") or (values.get("module_input_name") or SENTENCE) != SENTENCE:
         raise CheckpointError(
-            f"{folder}: a Dense module with a residual or with another input is not supported"
+            f"{folder}: a Dense module with a residual or another input is not supported; use"
+            " another model"
         )
     # Without memory of its own: the file says how large the layer is, and must hold as much.
     with meta_device():
@@ -122,15 +123,20 @@ def _read_dense(folder: Path) -> Dense:
             found = "missing"
             if tensor is not None:
                 found = f"of shape {tuple(tensor.shape)}"
-            raise CheckpointError(f"{folder}: {name} is {found}, expected the shape {tuple(shape)}")
+            raise CheckpointError(
+                f"{folder}: {name} is {found}, expected shape {tuple(shape)}; download the model"
+                " again"
+            )
         if not tensor.is_floating_point():
             raise CheckpointError(
-                f"{folder}: {name} is {tensor.dtype}, expected floating-point numbers"
+                f"{folder}: {name} is {tensor.dtype}, expected floating-point numbers; download"
+                " the model again"
             )
     left_over = sorted(stored.keys() - expected.keys())
     if left_over:
         raise CheckpointError(
-            f"{folder}: {left_over[0][:100]} is left over: its config.json does not name it"
+            f"{folder}: the weight {left_over[0][:100]} is not expected by config.json; download"
+            " the model again"
         )
     tensors = {name.removeprefix("linear."): tensor.float() for name, tensor in stored.items()}
     layer.linear.load_state_dict(tensors, assign=True)
@@ -149,7 +155,7 @@ def _activation(values: dict[str, Any], folder: Path) -> Activation:
         name = by_class.get(written.rpartition(".")[2])
     if name is None:
         raise CheckpointError(
-            f"{folder}: activation {shorten_value(written)} is not supported; supported are"
+            f"{folder}: activation {shorten_value(written)} is not supported; use one of:"
             f" {', '.join(ACTIVATION_CLASSES)}"
         )
     return name

@@ -74,7 +74,8 @@ def read_static(
     name = next((name for name in TABLES if name in stored), None)
     if name is None:
         raise CheckpointError(
-            f"{table_folder}: none of its {len(stored)} tensors is {' or '.join(TABLES)}"
+            f"{table_folder}: expected a tensor {' or '.join(TABLES)}, found none in"
+            f" {len(stored)} tensors; check that the model has token vectors"
         )
     table = stored[name]
     rows = stored.get("mapping")
@@ -105,21 +106,25 @@ def _check_shapes(folder: Path, table: Tensor, rows: Tensor | None, weights: Ten
         tokens = rows.numel()
     if table.ndim != 2 or table.is_complex() or not table.numel():
         raise CheckpointError(
-            f"{folder}: token vectors of shape {tuple(table.shape)}, expected a row per token"
+            f"{folder}: the token vectors have shape {tuple(table.shape)}, expected one row per"
+            " token; download the model again"
         )
     if rows is not None and (
         rows.ndim != 1 or rows.is_floating_point() or rows.is_complex() or not tokens
     ):
         raise CheckpointError(
-            f"{folder}: mapping is {rows.dtype} of {tuple(rows.shape)}, expected a row per token"
+            f"{folder}: mapping is {rows.dtype} of shape {tuple(rows.shape)}, expected one row"
+            " number per token; download the model again"
         )
     if rows is not None and (int(rows.min()) < 0 or int(rows.max()) >= len(table)):
         raise CheckpointError(
-            f"{folder}: mapping names rows {rows.min()} to {rows.max()}, but there are {len(table)}"
+            f"{folder}: mapping refers to rows {rows.min()} to {rows.max()}, but the table has"
+            f" {len(table)} rows; download the model again"
         )
     if weights is not None and (tuple(weights.shape) != (tokens,) or weights.is_complex()):
         raise CheckpointError(
-            f"{folder}: weights of shape {tuple(weights.shape)}, expected one per token, {tokens}"
+            f"{folder}: the weights have shape {tuple(weights.shape)}, expected one number for"
+            f" each of {tokens} tokens; download the model again"
         )
 
 

@@ -127,11 +127,11 @@ def choose_without_trial(candidates: Sequence[str], decided: str | None = None) 
     """Return the choice if it needs no trial, else None. See ``choose_executor``."""
     wanted = forced_name()
     if wanted in candidates:
-        return Choice(executor=wanted, reason=f"{EXECUTOR_VARIABLE} names it")
+        return Choice(executor=wanted, reason=f"{EXECUTOR_VARIABLE} requests it")
     if wanted == FIRST:
         decided = f"{EXECUTOR_VARIABLE} is {FIRST}"
     elif len(candidates) == 1:
-        decided = "no other one can"
+        decided = "the only executor that can compute this"
     if decided is None:
         return None
     return Choice(executor=candidates[0], reason=decided)
@@ -148,7 +148,8 @@ def forced_name() -> str:
     if value and value not in names:
         hint = did_you_mean(value, names)
         raise ConfigError(
-            f"{EXECUTOR_VARIABLE}: no executor {value!r}{hint}; expected one of: {', '.join(names)}"
+            f"{EXECUTOR_VARIABLE}: unknown executor {value!r}{hint}; valid names:"
+            f" {', '.join(names)}"
         )
     return value
 

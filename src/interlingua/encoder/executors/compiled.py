@@ -242,22 +242,22 @@ class CompiledBackbone:
         if backbone.word_embeddings.weight.device.type != "cpu":
             return "the weights are not on the CPU"
         if dtype not in _TYPES:
-            return f"it has no {str(dtype).removeprefix('torch.')}"
+            return f"{str(dtype).removeprefix('torch.')} is not supported"
         if any(width % FUSED_LANES for width in widths):
             return f"a width is not a multiple of {FUSED_LANES}"
         if config.positions == "rotary" and widths[0] % (2 * FUSED_LANES):
             return (
-                "half a head, of which rotary positions turn pairs, is not a multiple "
-                f"of {FUSED_LANES}"
+                f"half the width of a head must be a multiple of {FUSED_LANES}, because rotary"
+                " positions turn pairs"
             )
         if config.positions == "rotary" and config.max_tokens > MAX_ROTARY_POSITIONS:
-            return f"its table of angles would have more than {MAX_ROTARY_POSITIONS:,} positions"
+            return f"the rotary table would have more than {MAX_ROTARY_POSITIONS:,} positions"
         kernel = library("layers")
         if kernel is None:
-            return "it was not built for this processor, or is switched off"
+            return "the kernel was not built for this processor, or is switched off"
         panel = layout_of(kernel).panel
         if config.gated and config.intermediate_size % panel:
-            return f"the width before the gate is not a multiple of {panel}"
+            return f"the intermediate width is not a multiple of {panel}"
         return None
 
     def __call__(
@@ -277,12 +277,13 @@ class CompiledBackbone:
         _check_boundaries(starts, len(ids))
         if len(ids) and (ids.min() < 0 or ids.max() >= self.config.vocab_size):
             raise IndexError(
-                f"token ids go from 0 to {self.config.vocab_size - 1}, got {ids.min()} to"
-                f" {ids.max()}"
+                f"expected token ids from 0 to {self.config.vocab_size - 1}, found {ids.min()}"
+                f" to {ids.max()}"
             )
         if len(starts) > 1 and np.diff(starts).max() > self.config.max_tokens:
             raise IndexError(
-                f"{np.diff(starts).max()} tokens, but positions for {self.config.max_tokens}"
+                f"{np.diff(starts).max()} tokens, but the encoder has {self.config.max_tokens}"
+                " positions"
             )
         states = np.empty((len(ids), self.config.hidden_size), np.float32)
         kernel = self._kernel
@@ -296,7 +297,7 @@ class CompiledBackbone:
             ctypes.c_int64(self._threads(len(ids))),
         )
         if failed:
-            raise MemoryError("no memory for a batch; lower batch_tokens")
+            raise MemoryError("not enough memory for a batch; lower batch_tokens")
         return torch.from_numpy(states)
 
     def _threads(self, tokens: int) -> int:
@@ -458,12 +459,12 @@ class Int16Backbone(CompiledBackbone):
         if reason is not None:
             return reason
         if dtype == torch.float32:
-            return "in float32 it does what the executor kernel does"
+            return "in float32 it computes the same as the executor kernel"
         layout = layout_of(library("layers"))
         if not layout.int16s:
-            return "here it multiplies no int16"
+            return "this processor does not multiply int16"
         if layout.tiles and fits_tiles(backbone.config):
-            return "tiles multiply bfloats and bytes only"
+            return "tiles multiply only bfloat16 and int8"
         return None
 
 
@@ -472,7 +473,7 @@ def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:
     is_whole = len(starts) > 0 and starts[0] == 0 and starts[-1] == tokens
     if not is_whole or (np.diff(starts) < 0).any():
         raise ValueError(
-            f"cu_seqlens go from 0 to the number of tokens, {tokens}, and never fall, got"
+            f"expected cu_seqlens that rise from 0 to the number of tokens, {tokens}; found"
             f" {starts[:9]}"
         )
 

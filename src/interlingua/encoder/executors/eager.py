@@ -1,6 +1,6 @@
 """A layer in training in torch's own operations: any shape, on any device.
 
-This is what the faster executors are compared with in the tests.
+The tests compare the faster executors with it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A layer in training by the kernel ``training``: one pass between two matrix products.
 
-The same layer as in ``layer.py``, with the same random numbers and the same gradients. Where torch
+The same layer as in ``layer.py``, with the same random numbers and the same gradients. If torch
 takes a dozen operations, each of which reads and writes all activations, is one pass here, in
 float32 whatever the activations' type. The matrix products stay torch's. Each of the three passes
 (attention, activation, residual sum with norm) is an autograd function: its forward pass saves what
@@ -23,10 +23,9 @@ from interlingua.encoder.executors.eager import EagerSteps
 from interlingua.encoder.modeling.dropout import random_bytes, threshold_and_scale, whole_words
 from interlingua.encoder.modeling.layer_weights import ACTIVATIONS, LayerWeights
 from interlingua.kernels.calls import (
-    call_kernel,
+    call_in_parts,
     can_use_training_kernel,
     even_parts,
-    in_threads,
     threads_for,
 )
 
@@ -155,26 +154,23 @@ class _ResidualNorm(torch.autograd.Function):
         normal = torch.empty_like(x)
         inverse = _floats(x, len(x))
 
-        def part(first: int, last: int) -> None:
-            dropout = _Dropout.of(random, rate, first * width)
-            call_kernel(
-                "residual_norm",
-                x,
+        def part(first: int, last: int) -> tuple[Any, ...]:
+            return (
                 last - first,
                 width,
                 x[first:],
                 y[first:],
                 bias,
-                ctypes.byref(dropout),
+                _Dropout.of(random, rate, first * width),
                 weight,
                 shift,
-                ctypes.c_float(eps),
+                float(eps),
                 out[first:],
                 normal[first:],
                 inverse[first:],
             )
 
-        in_threads(even_parts(*x.shape), part)
+        call_in_parts("residual_norm", x, even_parts(*x.shape), part)
         ctx.save_for_backward(normal, inverse, weight, random)
         ctx.rate = rate
         return out
@@ -191,24 +187,21 @@ class _ResidualNorm(torch.autograd.Function):
         # Gradients of weight, shift and bias, a row for each part: threads share none.
         sums = _floats(upstream, len(parts), 3, width)
 
-        def part(first: int, last: int) -> None:
-            dropout = _Dropout.of(random, ctx.rate, first * width)
-            call_kernel(
-                "residual_norm_back",
-                upstream,
+        def part(first: int, last: int) -> tuple[Any, ...]:
+            return (
                 last - first,
                 width,
                 upstream[first:],
                 normal[first:],
                 inverse[first:],
-                ctypes.byref(dropout),
+                _Dropout.of(random, ctx.rate, first * width),
                 weight,
                 dx[first:],
                 dy[first:],
                 *sums[parts.index(first)],
             )
 
-        in_threads(parts, part)
+        call_in_parts("residual_norm_back", upstream, parts, part)
         d_weight, d_shift, d_bias = sums.sum(0)
         return dx, dy, d_bias, d_weight, d_shift, None, None
 
@@ -221,15 +214,14 @@ class _Activation(torch.autograd.Function):
         x = x.contiguous()
         width = x.shape[1]
         y = torch.empty_like(x)
-        which = ctypes.c_int64(kind)
 
-        def part(first: int, last: int) -> None:
-            call_kernel("activation", x, which, last - first, width, x[first:], bias, y[first:])
+        def part(first: int, last: int) -> tuple[Any, ...]:
+            return kind, last - first, width, x[first:], bias, y[first:]
 
-        in_threads(even_parts(*x.shape), part)
+        call_in_parts("activation", x, even_parts(*x.shape), part)
         # The input is kept, not the result, from which not every slope can be computed.
         ctx.save_for_backward(x, bias)
-        ctx.which = which
+        ctx.kind = kind
         return y
 
     @staticmethod
@@ -242,11 +234,9 @@ class _Activation(torch.autograd.Function):
         parts = even_parts(*x.shape)
         sums = _floats(x, len(parts), width)
 
-        def part(first: int, last: int) -> None:
-            call_kernel(
-                "activation_back",
-                x,
-                ctx.which,
+        def part(first: int, last: int) -> tuple[Any, ...]:
+            return (
+                ctx.kind,
                 last - first,
                 width,
                 upstream[first:],
@@ -256,7 +246,7 @@ class _Activation(torch.autograd.Function):
                 sums[parts.index(first)],
             )
 
-        in_threads(parts, part)
+        call_in_parts("activation_back", x, parts, part)
         return dx, sums.sum(0), None
 
 
@@ -285,12 +275,10 @@ class _Attention(torch.autograd.Function):
             width, heads, starts.ctypes.data, places.ctypes.data, _Dropout.of(random, rate)
         )
 
-        def part(first: int, last: int) -> None:
-            call_kernel(
-                "attention", qkv, ctypes.byref(sentences), first, last, qkv, bias, context, stats
-            )
+        def part(first: int, last: int) -> tuple[Any, ...]:
+            return sentences, first, last, qkv, bias, context, stats
 
-        in_threads(_by_work(starts), part)
+        call_in_parts("attention", qkv, _by_work(starts), part)
         ctx.save_for_backward(qkv, bias, stats, random)
         ctx.sentences = sentences
         ctx.starts = starts
@@ -306,30 +294,19 @@ class _Attention(torch.autograd.Function):
         parts = _by_work(ctx.starts)
         if 3 * upstream.numel() != qkv.numel():
             raise ValueError(
-                f"attention takes slopes of {len(qkv)} tokens, got a tensor of"
+                f"attention: expected gradients of {len(qkv)} tokens, found shape"
                 f" {tuple(upstream.shape)}"
             )
-        # Saved tensors may come back at another address, where a hook has moved them.
+        # Saved tensors may come back at another address, if a hook has moved them.
         if random is not None:
             ctx.sentences.dropout.random = random.data_ptr()
         sums = _floats(qkv, len(parts), len(bias))
 
-        def part(first: int, last: int) -> None:
-            call_kernel(
-                "attention_back",
-                qkv,
-                ctypes.byref(ctx.sentences),
-                first,
-                last,
-                upstream,
-                qkv,
-                bias,
-                stats,
-                d_qkv,
-                sums[parts.index(first)],
-            )
+        def part(first: int, last: int) -> tuple[Any, ...]:
+            slopes = sums[parts.index(first)]
+            return ctx.sentences, first, last, upstream, qkv, bias, stats, d_qkv, slopes
 
-        in_threads(parts, part)
+        call_in_parts("attention_back", qkv, parts, part)
         return d_qkv, sums.sum(0), None, None, None
 
 
@@ -343,11 +320,13 @@ def _check_attention(
     width = qkv.shape[1] // 3
     if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * FUSED_LANES):
         raise ValueError(
-            f"attention takes {heads} heads of a multiple of {FUSED_LANES}, got a width of"
-            f" {qkv.shape[1]} / 3"
+            f"attention: expected {heads} heads, each a multiple of {FUSED_LANES} wide; found a"
+            f" width of {qkv.shape[1]} / 3"
         )
     if tokens > len(qkv):
-        raise ValueError(f"attention takes sentences of {tokens} tokens together, got {len(qkv)}")
+        raise ValueError(
+            f"attention: expected sentences of {tokens} tokens in total, found {len(qkv)}"
+        )
 
 
 def _random(rate: float, sizes: list[int]) -> UInt8[Tensor, " bytes"] | None:

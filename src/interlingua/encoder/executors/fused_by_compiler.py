@@ -58,7 +58,7 @@ def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> F
     function = ACTIVATIONS[activation].function
     if not gated:
         return function(inner)
-    # Both are halves of one product: what is activated, then its factors.
+    # Both are halves of one product: the activated half, then its factors.
     half, gate = inner.chunk(2, dim=-1)
     return function(half) * gate
 

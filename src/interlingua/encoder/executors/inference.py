@@ -2,7 +2,7 @@
 
 On the CPU the matrices are reordered for oneDNN, which then multiplies them at over twice the speed
 of torch's default product and adds bias, activation and residual on the way. On other devices, and
-where oneDNN can't do the dtype, the same classes use torch's own products. The steps of a layer are
+if oneDNN can't do the dtype, the same classes use torch's own products. The steps of a layer are
 those of ``eager.py``.
 """
 
@@ -29,7 +29,7 @@ from interlingua.runtime.portions import ceil_div
 
 Norm = TypeVar("Norm", bound=nn.LayerNorm | None)
 _Linear = Callable[..., Callable[..., Tensor]]
-"""Makes a product of weight, bias and activation."""
+"""Constructor of a product from weight, bias and activation."""
 # oneDNN orders a matrix for products with this number of rows; others work too.
 TYPICAL_TOKENS = 2048
 LEAST_STEP = 8
@@ -79,7 +79,7 @@ class FrozenBackbone:
         if backbone.word_embeddings.weight.device.type != "cpu":
             return "the weights are not on the CPU"
         if _onednn(_between(dtype)) is None:
-            return f"oneDNN has no {str(dtype).removeprefix('torch.')} here"
+            return f"oneDNN does not support {str(dtype).removeprefix('torch.')} on this processor"
         return None
 
     @torch.inference_mode()
@@ -146,7 +146,7 @@ class _FrozenLayer:
         self.key_norm = _cast_norm(layer.key_norm, dtype)
 
     def dropout_rates(self) -> tuple[float, float]:
-        """None, as there is no training."""
+        """Return zeros, because nothing is trained."""
         return 0.0, 0.0
 
 
@@ -278,7 +278,7 @@ class _ByteLinear:
 
 
 def _finished(y: Tensor, plus: Tensor | None, activation: str | None) -> Tensor:
-    """Apply to a product what follows it: the residual, the activation, or neither."""
+    """Apply the step after a product: the residual, the activation, or neither."""
     if plus is not None:
         return y + plus
     if activation:

@@ -105,7 +105,9 @@ def choose_layer_executor(
     wanted = forced_name()
     # An executor that is not possible here is no error: one setting serves several machines.
     if wanted in refused:
-        reason += f"; {EXECUTOR_VARIABLE} names {wanted}, which can't: {refused[wanted]}"
+        reason += (
+            f"; {EXECUTOR_VARIABLE} requests {wanted}, which cannot compute this: {refused[wanted]}"
+        )
     return replace(choice, reason=reason, refused=refused)
 
 

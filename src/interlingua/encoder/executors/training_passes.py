@@ -60,7 +60,7 @@ class Way(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in the trial's rates: ``bf16 kernel``."""
+        """The name in the trial's rates: ``bf16 kernel``."""
         return f"{self.precision} {self.executor}"
 
 
@@ -208,7 +208,7 @@ def _forward_and_back(
 def computed_as(executor: Executor) -> Iterator[None]:
     """Compute training in this process by an executor for the block.
 
-    oneDNN's products are used only if they are exact here; a run may have begun elsewhere.
+    oneDNN's products are used only if they are exact here; a run may have started elsewhere.
     """
     before = torch.get_float32_matmul_precision()
     passes = executor.removesuffix("-onednn")

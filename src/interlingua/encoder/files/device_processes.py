@@ -63,8 +63,8 @@ class OnDevices:
                 yield waiting.popleft().result()
         except BrokenProcessPool as error:
             raise InterlinguaError(
-                f"one of the {self.slots} processes of --devices was killed (is the memory full?"
-                " each holds the model); ask for fewer"
+                f"one of the {self.slots} processes of --devices was killed, possibly for lack"
+                " of memory (each process holds the model); lower --devices"
             ) from error
 
 
@@ -108,20 +108,22 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
     """
     if device not in (None, "cpu", "cuda"):
         raise ConfigError(
-            f"--device {device} is one device, --devices {count} takes several; drop one of the two"
+            f"--device {device} is a single device and cannot be combined with --devices"
+            f" {count}; remove one"
         )
     gpus = 0
     if device != "cpu" and torch.cuda.is_available():
         gpus = torch.cuda.device_count()
     if device == "cuda" and not gpus:
         raise ConfigError(
-            "--device cuda: there is no GPU here; drop it, and --devices shares the cores"
+            "--device cuda: no GPU found; remove --device, so that --devices divides the CPU cores"
         )
     if not gpus:
         return [None] * count
     if count > gpus:
         raise ConfigError(
-            f"--devices {count}: this machine has {gpus} GPUs; ask for fewer, or say --device cpu"
+            f"--devices {count}: this machine has {gpus} GPUs; lower --devices, or pass --device"
+            " cpu"
         )
     # If the user shows only some GPUs, those are shared out, by their names there.
     names = [str(number) for number in range(gpus)]

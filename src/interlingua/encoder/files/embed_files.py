@@ -123,8 +123,8 @@ class VectorOutput(NamedTuple):
         # a/text.txt and b/text.txt would overwrite each other.
         if len(set(targets.values())) < len(self.names):
             raise ConfigError(
-                f"several of the {len(self.names)} files would go to one of the same name; embed"
-                " them apart"
+                f"{len(self.names)} files: two or more have the same name, so their outputs"
+                " would overwrite each other; embed them separately"
             )
         return targets
 
@@ -141,7 +141,8 @@ def vector_output(files: Sequence[str], path: str) -> VectorOutput:
     """
     if _STANDARD_INPUT in files and (len(files) > 1 or path.endswith("/")):
         raise ConfigError(
-            "standard input is one text by itself; name one .npy or .parquet file for it"
+            "standard input cannot be combined with other files or an output folder; name one"
+            " .npy or .parquet file"
         )
     suffix = Path(name_of(path)).suffix
     is_npy = suffix.lower() in ("", ".npy") or path.endswith("/") or os.path.isdir(path)
@@ -149,9 +150,8 @@ def vector_output(files: Sequence[str], path: str) -> VectorOutput:
         require_pyarrow()
     elif not is_npy:
         raise ConfigError(
-            f"{path}: vectors are written as .npy or .parquet, not {suffix}; name OUT.npy"
-            " (numpy.load reads it), OUT.parquet (texts and vectors), or a folder with / at its"
-            " end"
+            f"{path}: expected .npy or .parquet, found {suffix}; name OUT.npy, OUT.parquet"
+            " (texts and vectors), or a folder that ends with /"
         )
     names = dict.fromkeys(name for pattern in files for name in expand_pattern(pattern))
     return VectorOutput(path, list(names))
@@ -259,7 +259,7 @@ def _summary(
     rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s"
     if report.tokens:
         rate += f", {report.tokens / seconds:,.0f} tokens/s"
-    skipped = f"; {before} files were there" if before else ""
+    skipped = f"; {before} existing files were kept" if before else ""
     lines = [f"{output}: {files}{rows:,} x {width} {dtype}, {rate}{skipped}"]
     if report.cut_rows:
         lines.append(report.cuts)
@@ -360,7 +360,7 @@ class _Work:
             except UnicodeDecodeError as error:
                 byte = error.object[error.start]
                 raise DataError(
-                    f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-"
+                    f"not UTF-8 (byte 0x{byte:02x}); convert it to UTF-8", path="-"
                 ) from error
             return
         path = fetch_file(name, self.scratch / "fetched")
@@ -415,7 +415,7 @@ class _Count(Progress):
         self.progress = progress
         self.files = len(names)
         self.done = 0.0
-        # Counting what is in a pipe would leave nothing to embed.
+        # Counting the lines of a pipe would leave nothing to embed.
         self.has_total = all(is_remote(name) or not _is_stream(name) for name in names)
         self.lines: dict[str, int] = {}
         if self.has_total:
@@ -480,13 +480,14 @@ class _Record:
                 raise RecordError(error.fault, EMBEDDED.remedy, path=self.path) from error
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(
-                    "can't be read; choose another folder or remove it", path=self.path
+                    "is damaged or incomplete; remove the file, or choose another folder",
+                    path=self.path,
                 ) from error
         # Vectors of two models in one folder could not be compared.
         if recorded_model != model:
             raise ConfigError(
-                f"{folder} holds vectors of another model, prompt or settings; choose another"
-                " folder"
+                f"{folder}: the folder contains vectors of another model, prompt or settings;"
+                " choose another folder"
             )
 
     def has(self, name: str, target: str) -> bool:

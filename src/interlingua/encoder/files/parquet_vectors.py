@@ -56,7 +56,7 @@ class ParquetVectors:
     def __init__(self, path: PathLike) -> None:
         require_pyarrow()
         if is_special(path):
-            raise DataError("a pipe or device can't hold Parquet; name a file", path=path)
+            raise DataError("Parquet cannot be written to a pipe or device; name a file", path=path)
         self.path = path
         self.rows = 0
         self.width = 0

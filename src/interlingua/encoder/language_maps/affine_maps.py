@@ -1,7 +1,7 @@
 """Affine maps that take the language out of sentence vectors, estimated without training.
 
 An encoder leaves a trace of the language in its vectors: the mean vector of German sentences is not
-that of Thai ones, so sentences of one language lie nearer to each other than to their translations.
+that of Thai ones, so sentences of one language are nearer to each other than to their translations.
 The maps of this module remove the trace from the means and covariances of vectors of known
 language. None needs translations. With L languages and D dimensions, all statistics fit into L
 means and one D x D matrix, so any number of vectors streams by.
@@ -78,7 +78,8 @@ def language_statistics(
         if not np.isfinite(rows).all():
             row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
             raise DataError(
-                f"vector {row + 1} of a block of {language} is not finite; embed its text again"
+                f"vector {row + 1} of a block of {language} contains NaN or infinity; embed its"
+                " text again"
             )
         counts[language] = counts.get(language, 0) + len(rows)
         sums[language] = sums.get(language, 0.0) + rows.sum(axis=0)
@@ -86,9 +87,7 @@ def language_statistics(
             squares[language] = squares.get(language, 0.0) + rows.T @ rows
     languages = tuple(sorted(language for language, count in counts.items() if count))
     if len(languages) < 2:
-        raise DataError(
-            f"texts of {len(languages)} language; the differences of at least 2 are needed"
-        )
+        raise DataError(f"expected texts of at least 2 languages, found {len(languages)}")
     means = np.stack([sums[language] / counts[language] for language in languages])
     width = means.shape[1]
     covariance = np.zeros((width, width))
@@ -156,15 +155,14 @@ class LanguageMap:
         if languages is None or len(languages) != count:
             given = "none" if languages is None else f"{len(languages):,}"
             raise DataError(
-                f"the method shift needs the language of each of {count_of(count, 'vectors')},"
-                f" got {given}"
+                "the method shift requires the language of each of"
+                f" {count_of(count, 'vectors')}, found {given}"
             )
         row_of = {language: row for row, language in enumerate(self.languages)}
         unknown = next((language for language in languages if language not in row_of), None)
         if unknown is not None:
             raise DataError(
-                f"the shift of {unknown} is not known; the map was estimated on"
-                f" {', '.join(self.languages)}"
+                f"unknown language {unknown} of a shift; use one of: {', '.join(self.languages)}"
             )
         return [row_of[language] for language in languages]
 
@@ -195,7 +193,7 @@ def fit_language_map(
         DataError: the rank is negative.
     """
     if rank is not None and rank < 0:
-        raise DataError(f"rank is {rank}; it must be at least 0")
+        raise DataError(f"rank: expected a number of at least 0, found {rank}")
     center = statistics.center
     width = statistics.means.shape[1]
     differences = statistics.means - center

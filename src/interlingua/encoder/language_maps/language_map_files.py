@@ -51,7 +51,7 @@ def read_map(path: PathLike) -> LanguageMap:
     if file_path.is_dir():
         file_path = file_path / MAP_FILE
     if not file_path.is_file():
-        raise CheckpointError(f"{file_path}: no such file; interlingua debias writes it")
+        raise CheckpointError(f"{file_path}: file not found; create it with `interlingua debias`")
     try:
         with safe_open(file_path, framework="numpy") as file:
             described: dict[str, str] = file.metadata() or {}
@@ -65,18 +65,18 @@ def read_map(path: PathLike) -> LanguageMap:
         bias = tensors["bias"]
         shifts = tensors.get("shifts")
         if bias.ndim != 1 or not isinstance(languages, list):
-            raise ValueError("its parts are of another kind")
+            raise ValueError("unexpected types")
         # The file may come from anywhere: a map that fits but has NaN would spoil all vectors.
         width = len(bias)
         shifts_fit = shifts is None or shifts.shape == (len(languages), width)
         fits = weight.shape == (width, width) and shifts_fit
         is_finite = all(np.isfinite(tensor).all() for tensor in tensors.values())
         if method not in MAP_METHODS or not fits or not is_finite:
-            raise ValueError("its parts do not fit together")
+            raise ValueError("unknown method, wrong shapes, NaN or infinity")
         return LanguageMap(
             method, int(described["rank"]), tuple(map(str, languages)), weight, bias, shifts
         )
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{file_path}: damaged ({error}); make it again with interlingua debias"
+            f"{file_path}: is damaged or incomplete ({error}); run `interlingua debias` again"
         ) from error

@@ -48,7 +48,7 @@ class LanguageShift(nn.Module):
         """
         if language is None:
             raise ConfigError(
-                "the model shifts vectors by language: give the language of the texts"
+                "the model shifts vectors by language; name the language of the texts"
             )
         if language not in self.languages:
             nearest = did_you_mean(language, list(self.languages))
@@ -83,12 +83,13 @@ def read_shift(folder: Path, dim: int) -> LanguageShift | None:
             means = file.get_tensor("means")
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise CheckpointError(
-            f"{path}: damaged ({error}); make the model again with interlingua debias"
+            f"{path}: is damaged or incomplete ({error}); run `interlingua debias` again"
         ) from error
     # One message for all three: each means that the file belongs to another model.
     fits = isinstance(languages, list) and means.shape == (len(languages), dim)
     if not fits or not torch.isfinite(means).all():
         raise CheckpointError(
-            f"{path}: shifts of shape {tuple(means.shape)}, the model's vectors have {dim} numbers"
+            f"{path}: the shifts have shape {tuple(means.shape)}, but the vectors of the model"
+            f" have {dim} elements; run `interlingua debias` again"
         )
     return LanguageShift([str(language) for language in languages], means)

@@ -84,7 +84,7 @@ class Architecture:
     layer: tuple[Stacked, ...]
     """Modules of a layer."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Our field -> their key in config.json, where it is another; "" if they have none."""
+    """Our field -> their key in config.json, if it is another; "" if they have none."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ours that have one value in all models of the family."""
     defaults: Mapping[str, Any] = field(default_factory=dict)

@@ -285,7 +285,7 @@ def alibi_attention(
         k: keys.
         v: values.
         positions: of the tokens, in one row if all sentences have the same.
-        seen: what each token (second last axis) sees (last one); None = all.
+        seen: the tokens (last axis) that each token (second last axis) sees; None = all.
         dropout_rate: probability of zeroing an attention weight.
     """
     heads, length = q.shape[1:3]

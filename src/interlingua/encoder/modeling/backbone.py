@@ -145,7 +145,7 @@ class BackboneConfig(CheckedSettings):
         """
         if name not in PRESETS:
             raise ConfigError(
-                f"no such preset {name!r}{did_you_mean(name, PRESETS)}; there are:"
+                f"unknown preset {name!r}{did_you_mean(name, PRESETS)}; valid names:"
                 f" {', '.join(PRESETS)}"
             )
         shape: dict[str, Any] = {
@@ -159,29 +159,28 @@ class BackboneConfig(CheckedSettings):
     def __post_init__(self) -> None:
         # Each size by itself is in the bounds of its type, so what is divided by is positive.
         if self.num_hidden_layers and not self.intermediate_size:
-            raise ConfigError(
-                "intermediate_size is 0, expected a whole number from 1 on; correct the size"
-            )
+            raise ConfigError("intermediate_size: expected a whole number of at least 1, found 0")
         if self.pad_token_id >= self.vocab_size:
             raise ConfigError(
-                f"pad_token_id is {self.pad_token_id}, expected one of the {self.vocab_size} ids"
-                " of the vocabulary; correct the id"
+                f"pad_token_id: expected an id of the vocabulary of {self.vocab_size} entries,"
+                f" found {self.pad_token_id}"
             )
         if self.max_tokens < 1:
             raise ConfigError(
-                f"max_position_embeddings is {self.max_position_embeddings}, expected more than the"
-                f" {self.first_position} that are not for tokens; correct the size"
+                f"max_position_embeddings: expected more than the {self.first_position} reserved"
+                f" positions, found {self.max_position_embeddings}"
             )
         if self.hidden_size % self.num_attention_heads:
             raise ConfigError(
-                f"hidden_size {self.hidden_size} can't be split over {self.num_attention_heads}"
-                " attention heads; choose a divisor"
+                f"hidden_size {self.hidden_size} is not divisible by {self.num_attention_heads}"
+                " attention heads; use a multiple"
             )
         check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
         if self.positions == "rotary" and self.hidden_size // self.num_attention_heads % 2:
             raise ConfigError(
-                f"heads of {self.hidden_size // self.num_attention_heads} elements can't have"
-                " rotary positions, which turn pairs; choose an even width"
+                "rotary positions require heads of an even width, found"
+                f" {self.hidden_size // self.num_attention_heads}; change hidden_size or"
+                " num_attention_heads"
             )
 
     @property
@@ -287,10 +286,10 @@ class Backbone(nn.Module):
         Args:
             input_ids: the sentences' ids one after another; these and the next best on the host,
                 see ``devices.py``.
-            cu_seqlens: where each sentence begins, and the total at the end.
+            cu_seqlens: where each sentence starts, and the total at the end.
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to
                 inputs).
-            positions: place of each token, from 0, where it is not that in its sequence.
+            positions: place of each token, from 0, if it is not that in its sequence.
             num_layers: stop after this number of layers, before the last norm; default: all.
         """
         device = self.word_embeddings.weight.device
@@ -314,7 +313,9 @@ class Backbone(nn.Module):
             ConfigError: it is not a probability below 1.
         """
         if not 0 <= rate < 1:
-            raise ConfigError(f"attention dropout is {rate}; it must be at least 0 and below 1")
+            raise ConfigError(
+                f"attention dropout: expected a number from 0 to below 1, found {rate}"
+            )
         for layer in self.layers:
             layer.attention_dropout = rate  # type: ignore[assignment]
 

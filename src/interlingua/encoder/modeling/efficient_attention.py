@@ -3,7 +3,7 @@
 FlashAttention needs 16 bits and a GPU from Ampere on. For float32, and for older GPUs (V100, T4),
 torch has its memory-efficient attention, which takes the boundaries of sentences as well. The
 operation is not part of torch's public interface, so each process tries it once on a few sentences,
-gradients included. Where it is missing, raises or gives other numbers, attention runs by groups of
+gradients included. If it is missing, raises or gives other numbers, attention runs by groups of
 equal length.
 
 For packed sentences it supports only the plain case, as its source shows (torch 2.7 to 2.13):
@@ -92,8 +92,8 @@ def passes_trial(device: torch.device, dtype: torch.dtype, head_width: int) -> b
     passes = apart <= TOLERANCES[dtype]
     if not passes:
         log.warning(
-            "torch's memory-efficient attention is off by %.1e in %s on %s; attention runs by"
-            " groups of equal length instead",
+            "torch's memory-efficient attention deviates by %.1e in %s on %s; attention by"
+            " groups of equal length is used instead",
             apart,
             dtype,
             device,

@@ -56,7 +56,7 @@ INVISIBLE_KEYS = (
     "position_embedding_type",
     "feed_forward_type",
 )
-"""Keys of config.json that decide what weights compute and show in no tensor's shape."""
+"""Keys of config.json that change the computation and show in no tensor's shape."""
 
 
 def _one_to_one(names: Mapping[str, str]) -> tuple[Stacked, ...]:
@@ -127,8 +127,8 @@ def _electra_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
     size = raw.get("embedding_size", ELECTRA_EMBEDDING_SIZE)
     if size != raw.get("hidden_size"):
         raise ConfigError(
-            f"embedding_size is {size}, expected hidden_size, {raw.get('hidden_size')}: ELECTRA"
-            " models with narrower embeddings are not supported; take a larger one"
+            f"embedding_size is {size}, expected hidden_size ({raw.get('hidden_size')}); ELECTRA"
+            " models with narrower embeddings are not supported: use a larger one"
         )
     return {}
 

@@ -189,7 +189,7 @@ class LayerWeights(nn.Module):
         self.query_norm = norm() if spec.query_key_norm else None
         self.key_norm = norm() if spec.query_key_norm else None
         self.second_attention_norm = norm() if spec.adds_input_twice else None
-        # With a gate the first product has two halves: what is activated, and its factors.
+        # With a gate the first product has two halves: the activated one, and its factors.
         first_width = (1 + spec.gated) * spec.inner
         self.intermediate = nn.Linear(width, first_width, bias=spec.intermediate_bias)
         self.output = nn.Linear(spec.inner, width, bias=spec.output_bias)
@@ -225,7 +225,7 @@ class LayerWeights(nn.Module):
         return weight, torch.cat([part.bias for part in parts])
 
     def dropout_rates(self) -> tuple[float, float]:
-        """Hidden and attention dropout now: zero when not training."""
+        """Return the current dropout of hidden states and attention: zero when not training."""
         if not self.training:
             return 0.0, 0.0
         return self.spec.dropout_rate, self.attention_dropout

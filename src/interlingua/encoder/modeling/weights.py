@@ -81,14 +81,14 @@ def from_huggingface_names(
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
         raise CheckpointError(
-            f"{folder}: not a {config.model_type} model, none of its {len(stored)} parameters is"
-            f" {family.anchor}"
+            f"{folder}: not a {config.model_type} model, because none of its {len(stored)}"
+            f" parameters is called {family.anchor}; check model_type in config.json"
         )
     if len(anchors) > 1:
         raise CheckpointError(
-            f"{folder}: the weight file holds {len(anchors)} models,"
-            f" {' and '.join(sorted(anchors)[:2])}, and it is not known which one is meant; fetch"
-            " the model of one of them"
+            f"{folder}: the weight file contains {len(anchors)} models,"
+            f" {' and '.join(sorted(anchors)[:2])}, and only one is supported; download a model"
+            " with a single encoder"
         )
     prefix = anchors[0].removesuffix(family.anchor)
     types: Tensor | None = None
@@ -96,16 +96,16 @@ def from_huggingface_names(
         types = stored.get(prefix + huggingface_name(TOKEN_TYPES, config.model_type))
     if types is not None and config.type_vocab_size not in (0, len(types)):
         raise CheckpointError(
-            f"{folder}: config.json says {config.type_vocab_size} token types, the weight file has"
-            f" {len(types)}; fetch the model again"
+            f"{folder}: config.json declares {config.type_vocab_size} token types, but the"
+            f" weight file has {len(types)}; download the model again"
         )
     # A single row of zeros adds nothing; `to_huggingface_names` writes one.
     if types is None or (len(types) == 1 and not types.any()):
         config = dataclasses.replace(config, type_vocab_size=0)
     elif config.type_vocab_size > 1 and types is None:
         raise CheckpointError(
-            f"{folder}: config.json says {config.type_vocab_size} token types, the weights have"
-            " none"
+            f"{folder}: config.json declares {config.type_vocab_size} token types, but the"
+            " weight file has none; download the model again"
         )
     with meta_device():
         expected = Backbone(config).state_dict()
@@ -133,16 +133,18 @@ def _parameter(stored: Mapping[str, Tensor], full: str, blank: Tensor, folder: P
     tensor = stored.get(full, stored.get(old))
     if tensor is None:
         raise CheckpointError(
-            f"{folder}: parameter {full} is missing; the model is incomplete, fetch it again"
+            f"{folder}: is damaged or incomplete (the parameter {full} is missing); download the"
+            " model again"
         )
     if not tensor.is_floating_point():
         raise CheckpointError(
-            f"{folder}: parameter {full} is {tensor.dtype}, expected floating-point numbers"
+            f"{folder}: the parameter {full} is {tensor.dtype}, expected floating-point numbers;"
+            " download the model again"
         )
     if tensor.shape != blank.shape:
         raise CheckpointError(
-            f"{folder}: parameter {full} has shape {tuple(tensor.shape)}, config.json says"
-            f" {tuple(blank.shape)}"
+            f"{folder}: the parameter {full} has shape {tuple(tensor.shape)}, expected"
+            f" {tuple(blank.shape)} from config.json; download the model again"
         )
     return tensor.float()
 
@@ -161,15 +163,15 @@ def _check_layers(
     found = {int(match[1]) for match in matches if match}
     expected = set(range(config.num_hidden_layers))
     missing = (expected - found, "are missing from")
-    left_over = (found - expected, "are left over in")
+    left_over = (found - expected, "are unexpected in")
     for wrong, what in (missing, left_over):
         if wrong:
             names = ", ".join(map(str, sorted(wrong)[:NAMED_LAYERS]))
             if len(wrong) > NAMED_LAYERS:
                 names += ", ..."
             raise CheckpointError(
-                f"{folder}: config.json says {config.num_hidden_layers} layers, but layers {names}"
-                f" {what} the weight file; fetch the model again"
+                f"{folder}: config.json declares {config.num_hidden_layers} layers, but layers"
+                f" {names} {what} the weight file; download the model again"
             )
 
 
@@ -197,8 +199,8 @@ def _check_left_over(
         name = full.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias")
         if name.startswith(roots) and name not in known and not name.endswith(BUFFERS):
             raise CheckpointError(
-                f"{folder}: parameter {full[:100]} is left over: its family has none of that name;"
-                " the model is of another architecture than its config.json says"
+                f"{folder}: unexpected parameter {full[:100]}; check that config.json declares"
+                " the architecture of the weights"
             )
 
 
@@ -220,7 +222,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     if (folder / "pytorch_model.bin").exists():
         return _read_pickle(folder / "pytorch_model.bin")
     raise CheckpointError(
-        f"{folder}: no model.safetensors and no pytorch_model.bin; is this a model directory?"
+        f"{folder}: model.safetensors and pytorch_model.bin not found; check that the path is a"
+        " model folder"
     )
 
 
@@ -229,7 +232,7 @@ def _shards(index: Path) -> list[str]:
         content = parse_json(read_json_text(index))
     except (OSError, ValueError) as error:
         raise CheckpointError(
-            f"{index}: cut short or damaged ({error}); fetch the model again"
+            f"{index}: is damaged or incomplete ({error}); download the model again"
         ) from error
     return sorted(set(read_file(ShardsFile, content, index).weight_map.values()))
 
@@ -242,7 +245,7 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
         tensors: dict[str, Tensor] = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(
-            f"{path}: cut short or damaged ({error}); fetch or export the model again"
+            f"{path}: is damaged or incomplete ({error}); download or export the model again"
         ) from error
     return tensors
 
@@ -257,7 +260,8 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
     except Exception as error:  # torch.load raises whatever the unpickler or the zip reader meets
         reason = " ".join(str(error).split())[:150]
         raise CheckpointError(
-            f"{path}: cut short, damaged or not plain tensors ({reason}); fetch it again"
+            f"{path}: is damaged, incomplete or contains more than plain tensors ({reason});"
+            " download the model again"
         ) from error
     return tensors
 
@@ -271,13 +275,15 @@ def _check_tensors(tensors: object) -> None:
         ValueError: it holds such things.
     """
     if not isinstance(tensors, dict):
-        raise ValueError(f"it holds {with_article(type(tensors).__name__)}")
+        raise ValueError(f"the content is {with_article(type(tensors).__name__)}")
     for name, tensor in tensors.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor) or not _is_plain(tensor):
             raise ValueError(f"{str(name)[:60]} is not a plain tensor")
         # Strides of 0 make a huge tensor of a single number.
         if tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size():
-            raise ValueError(f"{name[:60]} has {tensor.numel():,} numbers, more than are stored")
+            raise ValueError(
+                f"{name[:60]} has {tensor.numel():,} numbers, more than the file stores"
+            )
 
 
 def _is_plain(tensor: Tensor) -> bool:

@@ -84,7 +84,7 @@ class BM25Index:
     ) -> None:
         if k1 < 0 or not 0 <= b <= 1:
             raise ConfigError(
-                f"BM25: k1 = {k1}, b = {b}; expected k1 of at least 0 and b in [0, 1]"
+                f"BM25: expected k1 of at least 0 and b from 0 to 1, found k1 = {k1}, b = {b}"
             )
         self.ids = ids
         self.language = language
@@ -171,7 +171,7 @@ class BM25Index:
         vocabulary = self._postings.vocabulary
         if not self._postings.keeps_all and any(word not in vocabulary for word in words):
             raise DataError(
-                "BM25: the index was built for other queries; build it with these, or with"
+                "BM25: the index was built for other queries; build it for these queries, or with"
                 " queries=None"
             )
         numbers = [vocabulary[word] for word in words if word in vocabulary]
@@ -274,12 +274,11 @@ def read_postings(
         languages = len(language)
     if not count or not len(ids) == count == languages:
         raise DataError(
-            f"BM25: {count_of(count, 'passages')} with {len(ids)} ids and {languages} languages;"
-            " give one of"
-            " each"
+            "BM25: expected one id and one language per passage, found"
+            f" {count_of(count, 'passages')}, {len(ids)} ids and {languages} languages"
         )
     if not postings.length:
-        raise DataError("BM25: no passage has a word in it")
+        raise DataError("BM25: the passages contain no words; check the texts and the language")
     return postings
 
 
@@ -311,8 +310,8 @@ def tune(
     """
     if not queries or len(queries) != len(relevant):
         raise DataError(
-            f"BM25: {len(queries)} queries with {len(relevant)} sets of relevant passages to tune"
-            " on"
+            f"BM25: tuning requires one set of relevant passages per query, found {len(queries)}"
+            f" queries and {len(relevant)} sets"
         )
     # read once: k1 and b only weigh the counts; only the words of the queries
     analyze = analyzer(language)
@@ -326,7 +325,7 @@ def tune(
             if best is None or mrr > best.mrr:
                 best = Tuned(one_k1, one_b, mrr)
     if best is None:
-        raise ConfigError("BM25: no k1 or no b to try")
+        raise ConfigError("BM25: no values of k1 or b to try; pass at least one of each")
     return best
 
 

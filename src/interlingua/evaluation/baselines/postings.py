@@ -7,7 +7,7 @@ of the whole collection: the number of passages with each word and the mean leng
 are summed up over the blocks and known after the last one.
 
 In memory are the block being filled and the vocabulary. A vocabulary of millions of words is large
-itself; where the queries are known, only their words are kept, while all words count for the
+itself; if the queries are known, only their words are kept, while all words count for the
 lengths.
 """
 

@@ -61,7 +61,8 @@ def read_altered(path: Path) -> list[Altered]:
     entries = [table.get(text.strip(), ("", MISALIGNED)) for text in texts]
     if not any(original for original, _ in entries):
         raise DataError(
-            f"{_table_path(path).name} knows none of its lines; the two files are not of one set",
+            f"{_table_path(path).name} contains no line of this file; use two files of the same"
+            " set",
             path=path,
         )
     return [
@@ -107,10 +108,13 @@ def _read_table(path: Path) -> dict[str, tuple[str, str]]:
             for text, entry in content.items()
         }
     except OSError as error:
-        message = f"{error.strerror or error}; it says what each line of {path.name} was made from"
+        message = (
+            f"{error.strerror or error}; this file maps each line of {path.name} to its"
+            " original sentence"
+        )
         raise DataError(message, path=source) from error
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         message = (
-            'expected {"altered": {"src": "original", "errtype": "kind"}, ...}, got something else'
+            'expected {"altered": {"src": "original", "errtype": "kind"}, ...}, found another form'
         )
         raise DataError(f"{message} ({type(error).__name__}: {error})", path=source) from error

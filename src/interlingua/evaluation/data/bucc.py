@@ -132,18 +132,20 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     for number, names in tab_rows(files.gold):
         if len(names) != 2:
             raise DataError(
-                f"expected id TAB id, got {count_of(len(names), 'columns')}",
+                f"expected id TAB id, found {count_of(len(names), 'columns')}",
                 path=files.gold,
                 line=number,
             )
         for name, known, path in zip(names, rows, (files.source, files.target), strict=True):
             if name.strip() not in known:
                 raise DataError(
-                    f"the id {name.strip()!r} is not in {path.name}", path=files.gold, line=number
+                    f"the id {name.strip()!r} was not found in {path.name}",
+                    path=files.gold,
+                    line=number,
                 )
         pair = (rows[0][names[0].strip()], rows[1][names[1].strip()])
         if pair in gold:
-            raise DataError("the pair stands here twice; remove one", path=files.gold, line=number)
+            raise DataError("the pair occurs twice; remove one", path=files.gold, line=number)
         gold[pair] = None
     if not gold:
         raise DataError("the file is empty; expected one pair of ids per line", path=files.gold)
@@ -175,7 +177,8 @@ def read_bucc_pair(
     if chosen is None:
         there = ", ".join(with_gold) or "none"
         raise DataError(
-            f"no gold file of {wanted} of {name}; splits that have one: {there}", path=folder
+            f"no gold file of {wanted} of {name} found; splits with a gold file: {there}",
+            path=folder,
         )
     first, second = map(full_code, name.split("-"))
     test: BuccSplit | None = None
@@ -196,7 +199,7 @@ def _read_text(path: Path) -> BuccText:
         # rows are found by id from the gold pairs, so ids must be unique
         if name.strip() in rows:
             raise DataError(
-                f"the id {name.strip()!r} stands here twice; ids must differ",
+                f"the id {name.strip()!r} occurs twice; use unique ids",
                 path=path,
                 line=number,
             )

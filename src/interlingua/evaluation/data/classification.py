@@ -171,7 +171,7 @@ def require_split(splits: Splits, split: str, *, language: str, folder: Path) ->
     """
     if split not in splits:
         raise DataError(
-            f"{language} has no {split} set; there are: {', '.join(splits)}", path=folder
+            f"{language} has no {split} set; use one of: {', '.join(splits)}", path=folder
         )
 
 

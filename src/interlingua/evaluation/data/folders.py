@@ -36,7 +36,7 @@ def find_folder(
             broken.
     """
     if not data.is_dir():
-        raise DataError("no such folder; check the path", path=data)
+        raise DataError("folder not found; check the path", path=data)
     # a stray file next to the data sets must not hide those below, so errors wait
     broken: DataError | None = None
     for folder in (data, *(data / name for name in names)):
@@ -48,7 +48,8 @@ def find_folder(
     if broken is not None:
         raise broken
     raise DataError(
-        f"no {expected} here, nor in {' or '.join(f'{name}/' for name in names)} below it",
+        f"no {expected} found, neither in this folder nor in"
+        f" {' or '.join(f'{name}/' for name in names)}; check the path",
         path=data,
     )
 
@@ -114,7 +115,7 @@ def choose_languages(
         if not found and not (len(wanted) > 1 and full_code(item) in set(map(full_code, pivots))):
             known = ", ".join([*available][:12]) + (", ..." if len(available) > 12 else "")
             raise LanguageAbsentError(
-                f"no file for the language {item!r} here; there are: {known}",
+                f"no file for the language {item!r}; use one of: {known}",
                 item=item,
                 path=folder,
             )
@@ -139,10 +140,12 @@ def check_enough(
     """
     if len(chosen) >= least:
         return
-    found = f"{len(chosen)} language{'s' * (len(chosen) != 1)} here; {least} are needed"
+    found = (
+        f"{least} languages are required, found {len(chosen)} language{'s' * (len(chosen) != 1)}"
+    )
     if wanted is None:
         raise DataError(f"{found}; add files of other languages", path=folder)
-    raise LanguageAbsentError(f"{found}; name more with --languages", item=wanted[0], path=folder)
+    raise LanguageAbsentError(f"{found}; add more with --languages", item=wanted[0], path=folder)
 
 
 def full_code(code: str) -> str:

@@ -57,6 +57,8 @@ def suffixed_files(folder: Path) -> dict[str, Path]:
     if len(texts) > 1:
         several = ", ".join(f"{text}.*" for text in sorted(texts)[:4])
         raise DataError(
-            f"files of {len(texts)} texts ({several}); give each a folder of its own", path=folder
+            f"the folder contains files of {len(texts)} texts ({several}); move each text to its"
+            " own folder",
+            path=folder,
         )
     return one_each(found)

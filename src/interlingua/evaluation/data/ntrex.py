@@ -34,7 +34,9 @@ def english_file(files: Mapping[str, Path], folder: Path) -> Path:
         DataError: it is missing.
     """
     if ENGLISH not in files:
-        raise DataError("newstest2019-src.eng.txt is missing, the English source", path=folder)
+        raise DataError(
+            "newstest2019-src.eng.txt not found, the English source; download it", path=folder
+        )
     return files[ENGLISH]
 
 

@@ -60,7 +60,7 @@ class RetrievalSet(NamedTuple):
     Attributes:
         queries: id -> question.
         qrels: id -> passage id -> relevance, above 0 for those to be found.
-        passages: yields every passage, from the beginning on each call.
+        passages: yields every passage, from the start on each call.
         count_lines: counts the passages without parsing them; None if they have to be
             read.
         development: the same data's questions of another split, to tune on.
@@ -269,8 +269,8 @@ def questions_by_language(
         code = languages.get(name, language)
         if code is None:
             raise DataError(
-                f'the question {name!r} names no language; add "language": "de" to its line, or'
-                " name that of all: --languages de",
+                f'the question {name!r} has no language; add "language": "de" to its line, or pass'
+                " the language of all questions: --languages de",
                 path=folder / "queries.jsonl",
             )
         if max(qrels[name].values()) > 0:
@@ -278,7 +278,7 @@ def questions_by_language(
             one.queries[name] = text
             one.qrels[name] = qrels[name]
     if not found:
-        raise DataError("no question has a relevant passage", path=judged)
+        raise DataError("no question has a relevant passage; check the judgments", path=judged)
     return found
 
 
@@ -293,7 +293,7 @@ def _line_count(files: Iterable[Path]) -> int:
 
 def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | None) -> None:
     if name in queries:
-        raise DataError(f"the id {name!r} stands here twice; ids must differ", path=path, line=line)
+        raise DataError(f"the id {name!r} occurs twice; use unique ids", path=path, line=line)
     queries[name] = text.strip()
 
 
@@ -305,7 +305,7 @@ def _judged(judgments: Iterable[Judgment], path: Path) -> dict[str, dict[str, in
         if of_query.setdefault(passage, grade) != grade:
             both = f"relevance {of_query[passage]} and {grade}"
             raise DataError(
-                f"query {query!r} and passage {passage!r} stand here with {both}",
+                f"query {query!r} and passage {passage!r} occur twice, with {both}; remove one",
                 path=path,
                 line=line,
             )
@@ -314,7 +314,7 @@ def _judged(judgments: Iterable[Judgment], path: Path) -> dict[str, dict[str, in
 
 def _filled(queries: dict[str, str], path: Path) -> dict[str, str]:
     if not queries:
-        raise DataError("no questions here; fetch the file again", path=path)
+        raise DataError("the file contains no questions; download it again", path=path)
     return queries
 
 
@@ -339,7 +339,8 @@ def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels,
     }
     if not judged:
         raise DataError(
-            "no question has a relevant passage; check that questions and judgments belong together"
+            "no question has a relevant passage; check that questions and judgments are of the"
+            " same data set"
         )
     relevant: set[str] = set()
     for grades in judged.values():
@@ -348,10 +349,10 @@ def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels,
     without_text = sum(query not in one.queries for query in judged)
     without_judgment = sum(query not in one.qrels for query in one.queries)
     counts = {
-        "questions have judgments and no text, and count as 0": without_text,
-        "questions have no relevant passage and were left out": len(one.qrels) - len(judged),
-        "questions have no judgment and were left out": without_judgment,
-        "relevant passages are not among the passages": len(relevant.difference(passages)),
+        "questions with judgments have no text and count as 0": without_text,
+        "questions without a relevant passage were skipped": len(one.qrels) - len(judged),
+        "questions without a judgment were skipped": without_judgment,
+        "relevant passages are missing from the passages": len(relevant.difference(passages)),
     }
     return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
 

@@ -32,7 +32,7 @@ _TREC_FILES = {"train": "train_5500.label", "test": "TREC_10.label"}
 _TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _PLAIN_LINE = re.compile(r"(\d+)(?:[\t ](.*))?")
 _NO_TEXT = "."
-"""Stands for an empty text, as in SentEval's examples; CR has one."""
+"""Placeholder for an empty text, as in SentEval's examples; CR has one."""
 
 
 class Examples(NamedTuple):
@@ -104,7 +104,7 @@ def _read_splits(
                 label, text = parse(line)
             except ValueError as error:
                 raise DataError(
-                    f"expected {error}, got {line[:40]!r}", path=path, line=number
+                    f"expected {error}, found {line[:40]!r}", path=path, line=number
                 ) from None
             examples.labels.append(label)
             examples.texts.append(text)
@@ -143,7 +143,7 @@ def _read_mrpc(folder: Path) -> TransferTask:
     for split, parts in (("train", ("train", "dev")), ("test", ("test",))):
         files = [file for part in parts if (file := mrpc_file(folder, part))]
         if not files:
-            raise DataError(f"MRPC has no {split} file; fetch it again", path=folder)
+            raise DataError(f"MRPC has no {split} file; download it again", path=folder)
         first: list[str] = []
         second: list[str] = []
         labels: list[int] = []

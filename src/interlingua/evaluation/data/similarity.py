@@ -148,7 +148,7 @@ def _keep(found: dict[str, SimilarityFile], key: str, file: SimilarityFile) -> N
     """Add a set; raise an error on a second copy, because two layouts of it could differ."""
     if key in found:
         raise DataError(
-            f"{found[key].path.name} next to it is the same set, {key}; keep one of them",
+            f"{found[key].path.name} in the same folder is a copy of this set, {key}; remove one",
             path=file.path,
         )
     found[key] = file

@@ -23,7 +23,7 @@ CELLS = 2**24
 _COLUMNS = 4096
 """Candidates in one matrix product."""
 NO_PASSAGE = -1
-"""Fills the rows of questions that have fewer relevant passages than others."""
+"""Padding of the rows of questions with fewer relevant passages than others."""
 
 
 def relevant_ranks(

@@ -92,6 +92,7 @@ def write_trec_run(path: Path, run: Run, *, tag: str) -> None:
                 for name in (query, passage):
                     if not name or any(map(str.isspace, name)):
                         raise DataError(
-                            f"the id {name!r} can't stand in a TREC run: it is empty or has spaces"
+                            f"the id {name!r} cannot be written to a TREC run; use ids that are"
+                            " not empty and contain no spaces"
                         )
                 file.write(f"{query} Q0 {passage} {rank} {score:.9g} {tag}\n")

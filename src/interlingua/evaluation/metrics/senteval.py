@@ -159,8 +159,8 @@ def _folds(y: Int64[ndarray, " n"], settings: LogisticSettings) -> Any:
     if np.bincount(y).min() < settings.folds:
         fewest = int(np.bincount(y).min())
         raise DataError(
-            f"a class has {fewest} examples, fewer than the {settings.folds} folds of the"
-            " cross-validation"
+            f"a class has {fewest} examples, but cross-validation with {settings.folds} folds"
+            " requires one per fold; use fewer folds"
         )
     splitter = selection.StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED)
     # the folds depend only on the classes, so the vectors need not be there

@@ -1,7 +1,7 @@
 """Many results next to each other: means over seeds, tests against a baseline, training costs.
 
 A row is a group of languages, a language pair or a task. Each cell is the mean over the seeds of
-its column. Where a baseline is named and items were kept, each difference from it is tested by
+its column. If a baseline is named and items were kept, each difference from it is tested by
 paired bootstrap. Columns that can't be compared with the first one are marked or refused.
 """
 
@@ -192,7 +192,7 @@ def compare_results(
         if rows:
             shown.append(table._replace(rows=rows))
     if not shown:
-        raise ConfigError(f"no row contains {only!r}")
+        raise ConfigError(f"no row contains {only!r}; check --only")
     return shown
 
 
@@ -200,7 +200,7 @@ def _noting_absence(table: ComparisonTable, baseline: str, index: int | None) ->
     """Return the table with a note if the baseline was not measured on its task."""
     if index is not None:
         return table
-    note = f"the baseline {baseline} was not measured on this task: no difference is tested"
+    note = f"the baseline {baseline} was not measured on this task, so no difference is tested"
     return table._replace(notes=[*table.notes, note])
 
 
@@ -221,7 +221,8 @@ def _refuse_unlike(tables: Sequence[ComparisonTable]) -> None:
     for table in tables:
         if not all(table.comparable):
             raise ConfigError(
-                f"{table.title.partition(':')[0]}: {table.notes[0]}; drop --strict to mark them"
+                f"{table.title.partition(':')[0]}: {table.notes[0]}; remove --strict to mark them"
+                " instead"
             )
 
 
@@ -327,7 +328,8 @@ def _comparison(
     if any(cell is not None and cell.differs for row in rows for cell in row.cells):
         # "each row alone": the p-values are not corrected for the number of rows
         test = (
-            f"p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each row alone"
+            f"p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each"
+            " row tested separately"
         )
         notes = [*notes, f"{SIGNIFICANT} differs from {baseline}: {test}"]
     return ComparisonTable(title, corner, names, comparable, rows, notes, baseline)

@@ -2,7 +2,7 @@
 
 A column holds the results of one model, or of the seeds of one training configuration. A section
 holds, for each column, the results on one task with one choice of its settings, so that its numbers
-can be compared. Where data, protocol versions or settings differ all the same,
+can be compared. If data, protocol versions or settings differ all the same,
 ``column_differences`` finds the columns that can't be compared.
 """
 
@@ -115,7 +115,7 @@ def group_columns(
                     f"{model['name']} {model['revision']} was measured {times[measured]} times on"
                     f" {result.task}"
                 )
-                raise ConfigError(f"{again}; name one of these results, or compare without --group")
+                raise ConfigError(f"{again}; pass only one of these results, or remove --group")
             if result.dataset and first.data_sha256 != result.data_sha256:
                 overrides.append(result.dataset)
             overrides.append(f"result {times[measured]}")
@@ -135,7 +135,7 @@ def _name(column: Column, is_ambiguous: bool) -> str:
         parts.append(f"({', '.join(column.overrides)})")
     if column.seeds > 1:
         parts.append(f"({column.seeds} seeds)")
-    # a label may be empty, where a pattern cuts all of it away
+    # a label may be empty, if a pattern cuts all of it away
     return " ".join(filter(None, parts))
 
 
@@ -162,7 +162,7 @@ def column_indices(tables: Sequence[Sequence[Column]], name: str | None) -> list
         found.append(same[0] if same else None)
     if name is not None and all(index is None for index in found):
         names = list(dict.fromkeys(column.name for columns in tables for column in columns))
-        raise ConfigError(f"there is no column {name!r}{did_you_mean(name, names)}")
+        raise ConfigError(f"unknown column {name!r}{did_you_mean(name, names)}")
     return found
 
 
@@ -233,7 +233,7 @@ def brief(settings: str) -> str:
 
 
 def stated_model(result: TaskResult) -> dict[str, Any]:
-    """Return what the result records about the model."""
+    """Return the model's properties in the result."""
     model: Any = result.provenance["model"]
     return dict(model)
 
@@ -247,7 +247,7 @@ def pattern(text: str | None) -> re.Pattern[str]:
     try:
         return re.compile(text or "")
     except re.error as error:
-        raise ConfigError(f"{text!r} is not a regular expression: {error}") from error
+        raise ConfigError(f"{text!r}: not a regular expression: {error}") from error
 
 
 def tasks_of(results: Sequence[TaskResult]) -> list[str]:
@@ -350,8 +350,8 @@ def column_differences(chosen: ChosenResults) -> tuple[list[bool], list[str]]:
         measured = [value for value in values if value is not None]
         if len(set(measured)) > 1:
             notes.append(
-                f"the columns differ in {what} ({', '.join(measured)}) and can't be compared as"
-                " they are"
+                f"the columns differ in {what} ({', '.join(measured)}) and cannot be compared"
+                " directly"
             )
         for index, value in enumerate(values):
             if value not in (None, measured[0]):
@@ -370,7 +370,7 @@ def _part_of_seeds(
             for result, value in zip(results, values, strict=True)
         )
         raise ConfigError(
-            f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); use the same"
+            f"{results[0].task}: the results of one group differ in {what} ({seeds}); use the same"
             f" {what}"
         )
     return values[0]
@@ -396,9 +396,9 @@ def _shared(names: list[str]) -> str:
     if len(set(names)) == 1:
         return names[0]
     start = _common_start(names)
-    # the end of what follows the beginning, or in short names both might share letters
+    # the end of what follows the start, or in short names both might share letters
     end = _common_start([name[len(start) :][::-1] for name in names])[::-1]
-    # "-s", "-seed" and digits at the end of the beginning belong to the seed: s11 and s12 share s1
+    # "-s", "-seed" and digits at the end of the start belong to the seed: s11 and s12 share s1
     start = re.sub(r"[-_.](seed|s)?[-_.]?\d*$", "", start)
     return f"{start}{end}".strip("-_. ") or names[0]
 

@@ -240,7 +240,7 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
     first = next(found[0] for found in section.chosen if found)
     comparable, notes = column_differences(section.chosen)
     if strict and not all(comparable):
-        raise ConfigError(f"{section.task}: {notes[0]}; drop --strict to mark them")
+        raise ConfigError(f"{section.task}: {notes[0]}; remove --strict to mark them instead")
     subsets = _subsets(section)
     matrix = is_language_matrix(subsets)
     main = first.main_metric

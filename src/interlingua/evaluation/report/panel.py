@@ -1,4 +1,4 @@
-"""The language-agnosticism panel of the page: what ``interlingua analyse`` measured.
+"""The language-agnosticism panel of the page: measures of ``interlingua analyse``.
 
 Each measure gets the shape of one of the page's tasks.
 """
@@ -16,7 +16,7 @@ from interlingua.evaluation.significance import paired_bootstrap
 _ANALYSIS = "agnosticism"
 AnalysisFile = Mapping[str, Any]
 """The content of a file of ``interlingua analyse``; ``items``: measure -> one value per sentence,
-where kept."""
+if kept."""
 
 
 def place_analyses(
@@ -129,7 +129,7 @@ def _measure(
         unit = "%"
     notes = []
     if not all(comparable):
-        notes = ["the columns differ in data or settings and can't be compared as they are"]
+        notes = ["the columns differ in data or settings and cannot be compared directly"]
     pairs = {column: analysis["tables"].get(name, {}) for column, analysis in placed.items()}
     by_language = {column: measure["by_language"] for column, measure in found.items()}
     columns = range(len(comparable))

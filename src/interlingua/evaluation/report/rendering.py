@@ -85,9 +85,9 @@ def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], l
         # compared as they are shown: numbers that round to the same are one
         values = set(_percent(cells, list(cells), 1))
         if len(values) == 1 and len(cells) > 1:
-            notes.append(f"{table.title}: {values.pop()} throughout")
+            notes.append(f"{table.title}: {values.pop()} in all cells")
         elif len(table.head) > _MOST_COLUMNS:
-            notes.append(f"{table.title}: in the result file")
+            notes.append(f"{table.title}: see the result file")
         else:
             shown.append(table)
     return shown, notes
@@ -145,7 +145,7 @@ def cut_texts(results: Sequence[TaskResult]) -> str | None:
     cuts = []
     for result in results:
         made: Any = result.provenance
-        # 0, or None where the encoder does not report it
+        # 0, or None if the encoder does not report it
         if made["truncated_texts"]:
             cuts.append(f"{made['truncated_texts']:,} of {made['texts']:,} texts of {result.task}")
     if not cuts:
@@ -170,7 +170,7 @@ def format_of(format: str | None, output: PathLike | None) -> str:
         if suffix in suffixes:
             return name
     known = ", ".join(suffix for suffixes in _FORMATS.values() for suffix in suffixes)
-    raise ConfigError(f"{output}: a report ends with one of {known}; or say --format")
+    raise ConfigError(f"{output}: expected a suffix of: {known}; change the name, or add --format")
 
 
 def render_tables(
@@ -192,7 +192,7 @@ def render_tables(
     if format == "csv":
         if rows == "arms":
             raise ConfigError(
-                "CSV has a line per score, so there is no table to turn over; leave --rows out"
+                "--rows cannot be combined with CSV, which has one line per score; remove --rows"
             )
         return _csv(tables)
     if format == "latex":
@@ -230,7 +230,7 @@ def _styled(table: ComparisonTable, style: Style, rows: str) -> Table:
         lines[0][0] = "arm"
     notes = [*table.notes]
     if not all(table.comparable):
-        notes.append(f"{UNLIKE} can't be compared with the first column")
+        notes.append(f"{UNLIKE} cannot be compared with the first column")
     return Table(table.title, lines[0], lines[1:], notes)
 
 

@@ -51,7 +51,7 @@ def _of_task(task: int, section: Section) -> list[list[_Item]]:
         for subset, examples in result.examples.items():
             queue = queues.setdefault(subset, {})
             for place, example in enumerate(examples):
-                # what makes queries of different models the same one
+                # the key by which queries of different models are equal
                 key = (subset, example.item, example.languages[0], example.query)
                 # models keep samples in one order: a smaller place is an earlier query
                 order[key] = min(place, order.get(key, place))
@@ -66,7 +66,7 @@ def _of_task(task: int, section: Section) -> list[list[_Item]]:
 
 
 def _retrieved(column: int, example: Example) -> dict[str, Any]:
-    """Return what a model retrieved instead."""
+    """Return the neighbor that a model retrieved instead."""
     expected: float | None = None
     if example.expected_score is not None:
         expected = round(example.expected_score, 4)

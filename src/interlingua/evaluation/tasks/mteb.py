@@ -46,7 +46,7 @@ class MTEB:
 
     def __post_init__(self) -> None:
         if not self.task:
-            raise ConfigError("mteb has many tasks; name one, e.g. mteb:STS17")
+            raise ConfigError("mteb: the task is missing; add its name, for example mteb:STS17")
         get_task(self.task)
 
     @property
@@ -130,7 +130,9 @@ class MTEB:
         default = "test" if "test" in splits else splits[0]
         split = self.split or default
         if split not in splits:
-            raise ConfigError(f"{self.task} has no split {split!r}; it has {', '.join(splits)}")
+            raise ConfigError(
+                f"{self.task}: unknown split {split!r}; use one of: {', '.join(splits)}"
+            )
         task.filter_eval_splits([split])
         origin = load_data(task, data)
         notes = []
@@ -140,15 +142,16 @@ class MTEB:
         task.hf_subsets = self._chosen(task)
         if len(splits) > 1:
             notes.append(
-                f"the split {split} of {', '.join(splits)}; mteb's score is the mean over them"
+                f"only the split {split} of {', '.join(splits)} was scored; the score of mteb is"
+                " the mean over them"
             )
         if task.superseded_by:
             notes.append(f"mteb recommends {task.superseded_by} instead")
         of_all = len(task.metadata.hf_subsets)
         if len(task.hf_subsets) < of_all:
             notes.append(
-                f"{len(task.hf_subsets)} of the {of_all} subsets, so no score for mteb's"
-                " leaderboard"
+                f"only {len(task.hf_subsets)} of {of_all} subsets were scored, so the score is not"
+                " comparable with mteb's leaderboard"
             )
         return task, origin, notes
 
@@ -170,7 +173,9 @@ class MTEB:
             else:
                 found = [name for name, codes in known.items() if full_code(item) in codes]
             if not found:
-                raise DataError(f"{self.task} has no data for {item!r}; it has {', '.join(known)}")
+                raise DataError(
+                    f"{self.task}: no data for {item!r}; use one of: {', '.join(known)}"
+                )
             chosen.update(found)
         return [name for name in task.hf_subsets if name in chosen]
 
@@ -203,7 +208,7 @@ def get_task(name: str) -> Any:
     try:
         return mteb.get_task(name)
     except KeyError as error:
-        raise ConfigError(f"mteb has no task {name!r} ({str(error).strip(chr(34))})") from error
+        raise ConfigError(f"mteb: unknown task {name!r} ({str(error).strip(chr(34))})") from error
 
 
 def _mteb() -> Any:

@@ -141,7 +141,7 @@ class MaskedDecoder(nn.Module):
             hidden: share of the other tokens that a token is not shown.
         """
         layout = Layout.by_groups(arrangement.by_length, h.device)
-        # h + p_i for each token i; None where positions come in the layer (rotary, ALiBi).
+        # h + p_i for each token i; None if positions come in the layer (rotary, ALiBi).
         queries = h[on_device(arrangement.rows, h.device)]
         positions = backbone.positional(on_device(arrangement.positions, h.device))
         if positions is not None:

@@ -94,7 +94,7 @@ class LstmDecoder(nn.Module):
         """Return the order in which ``forward`` reads the tokens of packed sentences.
 
         Args:
-            cu_seqlens: where each sentence begins, and the total at the end; on the host.
+            cu_seqlens: where each sentence starts, and the total at the end; on the host.
         """
         # torch's PackedSequence has the tokens step by step, and in each step the longest sentences
         # first. So token j of the sentence of rank r gets the key j * B + r, and is sorted by it.
@@ -197,7 +197,7 @@ class TransformerDecoder(nn.Module):
         """Return the order in which ``forward`` reads the tokens of packed sentences.
 
         Args:
-            cu_seqlens: where each sentence begins, and the total at the end; on the host.
+            cu_seqlens: where each sentence starts, and the total at the end; on the host.
         """
         return TransformerArrangement(Tails.of(cu_seqlens, skip=0).rows, length_groups(cu_seqlens))
 

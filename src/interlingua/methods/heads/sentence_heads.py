@@ -74,13 +74,13 @@ class LanguageTags(nn.Module):
         except KeyError as error:
             code = str(error.args[0])
             raise DataError(
-                f"language {code} has no tag{did_you_mean(code, self.index)}; name it in the"
-                " method's languages, or prepare the vocabulary with it"
+                f"the language {code} has no tag{did_you_mean(code, self.index)}; add the"
+                " language to the method's languages, or prepare a vocabulary with its tag"
             ) from error
 
 
 class TokenPredictionHead(nn.Module):
-    """Maps a sentence embedding, and a target language, to logits over the vocabulary.
+    """Map from a sentence embedding and a target language to logits over the vocabulary.
 
     Args:
         dim: width D of the embeddings.

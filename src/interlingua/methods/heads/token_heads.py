@@ -124,7 +124,7 @@ class TranslationHead(nn.Module):
         """Return how ``forward`` joins the states of packed sentences and their translations.
 
         Args:
-            sources: where each sentence begins, and the total at the end; best on the host.
+            sources: where each sentence starts, and the total at the end; best on the host.
             targets: the same of the translations.
             labels: the translations' tokens, ``IGNORED`` at those that are shown.
         """

@@ -40,7 +40,7 @@ class Arrangement(NamedTuple):
     """The order of sentence vectors and token states: lists of indices on the host."""
 
     kept: Int64[Tensor, " k"] | None
-    """States that stay, where a vector takes the place of its sentence's first one."""
+    """States that stay, if a vector takes the place of its sentence's first one."""
     order: Int64[Tensor, " n"]
     """Order of [S; H]: each vector in front of its sentence's states."""
     cu_seqlens: Int[Tensor, " b+1"]
@@ -77,8 +77,8 @@ class UnmaskingHead(nn.Module):
         vocab_size = encoder.backbone.config.vocab_size
         if dim % config.heads:
             raise ConfigError(
-                f"head: {config.heads} heads can't share the encoder's width {dim}; choose a"
-                " divisor"
+                f"head: the encoder's width {dim} is not divisible by {config.heads} heads; use"
+                " a divisor"
             )
         shape = BackboneConfig(
             vocab_size=vocab_size,
@@ -98,7 +98,7 @@ class UnmaskingHead(nn.Module):
         """Return how ``forward`` joins the vectors and token states of packed sentences.
 
         Args:
-            cu_seqlens: where each sentence begins, and the total at the end; best on the host.
+            cu_seqlens: where each sentence starts, and the total at the end; best on the host.
         """
         one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
         if self.replaces_first:

@@ -77,7 +77,7 @@ class AnchoredPairs(NamedTuple):
     originals: TokenBatch
     """Sentences in the pivot language, followed by their altered forms, if any."""
     both: TokenBatch | None
-    """Translations and originals, where both are read."""
+    """Translations and originals, if both are read."""
     owners: Int64[Tensor, " m"] | None
     """Row of the original of each altered form."""
     meanings: Meanings
@@ -89,7 +89,7 @@ class AnchoredPairs(NamedTuple):
     known: tuple[Int64[Tensor, " k"], VectorSource] | None
     """Rows of translations in languages that the teacher knows, and their vectors' source."""
     in_bank: Int64[Tensor, " b"] | None
-    """Groups of the originals in the bank, where there is one."""
+    """Groups of the originals in the bank, if there is one."""
 
 
 class Reading(NamedTuple):
@@ -104,7 +104,7 @@ class Reading(NamedTuple):
     anchors: Float[Tensor, "b d"]
     """The teacher's vectors of the originals."""
     owners: Int64[Tensor, " m"] | None
-    """Row of the original of each altered form, where there are some."""
+    """Row of the original of each altered form, if there are some."""
 
 
 class Anchors(nn.Module):
@@ -138,7 +138,7 @@ class Anchors(nn.Module):
         self.known = tuple(resolve_language(name).code for name in bank.known_languages)
         self.request = bank._replace(pivot=self.pivot, known_languages=self.known)
         self.teachers = tuple(teachers)
-        # The copy of the student, where no teacher is named, has a prompt too.
+        # The copy of the student, if no teacher is named, has a prompt too.
         self.prompts = tuple(prompts) or ("",) * max(len(teachers), 1)
         self.bank: TeacherBank | None = None
         self.alter: AlteredSentences | None = None
@@ -205,9 +205,9 @@ class Anchors(nn.Module):
             return self.bank.vectors(sentence_keys(batch))
         if self.teacher is None or self.teacher.dim != self._dim:
             raise ConfigError(
-                f"teachers: {', '.join(self.teachers)} need a bank, which is made at the start of"
-                " a training run; give run.max_steps or run.num_train_epochs in place of a budget"
-                " of seconds"
+                f"teachers: {', '.join(self.teachers)} require a bank, which is built at the"
+                " start of a training run; set run.max_steps or run.num_train_epochs instead of"
+                " run.budget_seconds"
             )
         sentences = torch.split(batch.input_ids, batch.lengths.tolist())
         student_ids = [ids.tolist() for ids in sentences]
@@ -232,7 +232,7 @@ class Anchors(nn.Module):
         *,
         as_written: Callable[[TokenBatch], TokenBatch] = lambda sentences: sentences,
     ) -> AnchoredPairs:
-        """Prepare a batch before it is read: everything but what a teacher computes.
+        """Prepare a batch before it is read: everything except a teacher's computation.
 
         Args:
             batch: the pairs.
@@ -349,13 +349,13 @@ class Anchors(nn.Module):
             f"bank: {record.negatives:,} negatives and {others:,} other sentences, embedded by"
             f" {', '.join(record.teachers)} in {record.cpu_seconds:.0f} CPU seconds",
             "bank: the largest group of sentences with a common translation has"
-            f" {record.largest_group:,}",
+            f" {record.largest_group:,} sentences",
         ]
         if record.explained_variance is not None:
             lines.append(
-                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers joined in"
-                f" {self.bank.dim}, which explain {100 * record.explained_variance:.1f} % of the"
-                " variance"
+                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers reduced"
+                f" to {self.bank.dim}, which explain {100 * record.explained_variance:.1f} % of"
+                " the variance"
             )
         return lines
 

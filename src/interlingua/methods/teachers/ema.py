@@ -30,7 +30,7 @@ class EmaTeacher(nn.Module):
         student: provides the initial weights; only ``update`` reads the student again.
         dropout: drop out in training, with the student's rates; without, it is always in evaluation
             mode.
-        compensated: keep what float32 rounds off, and add it to the next update (Kahan's sum). A
+        compensated: keep float32's rounding error, and add it to the next update (Kahan's sum). A
             weight w keeps an update only if that is above w * 6e-8: with a decay of 0.99999 and a
             student 0.1 % away, it is not. Costs the teacher's memory a second time.
     """

@@ -30,7 +30,7 @@ PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 
 
 class Teacher(Protocol):
-    """Embeds sentences, the same way each time."""
+    """Interface of an encoder that embeds sentences the same way each time."""
 
     name: str
     width: int
@@ -85,9 +85,9 @@ class ModelTeacher:
             own_ids = encoder.vocabulary.encode([prompt + PROBE], language=pivot, max_tokens=limit)
             if read_back != own_ids:
                 raise ConfigError(
-                    f"teacher: {self.name} has another vocabulary, and the corpus's does not keep"
-                    " the text as it reads it (case, spaces); prepare the corpus with the"
-                    " teacher's vocabulary, or choose another teacher"
+                    f"teacher: {self.name} has another vocabulary, and the corpus's vocabulary"
+                    " changes case or spaces of the text; prepare the corpus with the teacher's"
+                    " vocabulary, or use another teacher"
                 )
 
     def digest(self) -> str:
@@ -138,15 +138,15 @@ class VectorTeacher:
             self._vectors = np.load(file, mmap_mode="r")
         except (OSError, ValueError) as error:
             raise DataError(
-                f"can't be read as a matrix of vectors: {error}; check the path", path=file
+                f"cannot be read as a matrix of vectors ({error}); save it with numpy.save",
+                path=file,
             ) from error
         with open_text(lines) as opened:
             texts = [line.rstrip("\n") for line in opened]
         if self._vectors.ndim != 2 or len(self._vectors) != len(texts):
             raise DataError(
-                f"has the shape {self._vectors.shape} for {count_of(len(texts), 'lines')} of"
-                f" {lines.name}; give"
-                " a row for each line",
+                f"expected one row per line of {lines.name} ({count_of(len(texts), 'lines')}),"
+                f" found shape {self._vectors.shape}",
                 path=file,
             )
         self.width = int(self._vectors.shape[1])
@@ -180,8 +180,8 @@ class VectorTeacher:
         """
         if absent := self.missing(sentences):
             raise DataError(
-                f"no vector for {len(absent)} of {len(sentences)} sentences; add theirs, such as"
-                f" that of {self.text(sentences[absent[0]])!r}",
+                f"{len(absent)} of {len(sentences)} sentences have no vector; add their vectors,"
+                f" for example of {self.text(sentences[absent[0]])!r}",
                 path=self.name,
             )
         return np.asarray(self._vectors[self._rows_of(sentences)], dtype=np.float32)

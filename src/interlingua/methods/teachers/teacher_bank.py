@@ -109,7 +109,8 @@ class TeacherBank:
         record = read_bank_record(self.path)
         if record is None:
             raise DataError(
-                "no bank of teacher vectors here; remove the folder and run the same command",
+                "the folder contains no bank of teacher vectors; remove the folder and run the"
+                " same command again",
                 path=path,
             )
         self.record = record
@@ -120,7 +121,8 @@ class TeacherBank:
         lengths = {len(self._keys), len(self._groups), len(self._vectors)}
         if lengths != {record.sentences}:
             raise DataError(
-                "its files have different lengths; remove the folder and run the same command",
+                "the files of the bank have different lengths; remove the folder and run the"
+                " same command again",
                 path=path,
             )
         self._window: tuple[int, torch.device, BankWindow] | None = None
@@ -140,8 +142,8 @@ class TeacherBank:
         if (rows < 0).any():
             missing = int((rows < 0).sum())
             raise DataError(
-                f"{missing} of {len(rows)} sentences of a batch have no vector here; remove the"
-                " folder and run the same command",
+                f"{missing} of {len(rows)} sentences of a batch have no vector in the bank;"
+                " remove the folder and run the same command again",
                 path=self.path,
             )
         return torch.from_numpy(self._vectors[rows].astype(np.float32)).to(keys.device)
@@ -248,7 +250,7 @@ def read_bank_record(path: Path, *, verify: bool = False) -> BankRecord | None:
         if not are_digests(files):
             return None
         if verify and (fault := find_damage(path, files)):
-            log.warning("%s: %s; the bank is made again", path, fault)
+            log.warning("%s: %s; the bank is rebuilt", path, fault)
             return None
         known = {key: value for key, value in found.items() if value is not None}
         return from_mapping(BankRecord, known, where=_RECORD)

@@ -78,7 +78,7 @@ from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts
 from interlingua.mining.mine import SHOWN_PRECISIONS
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import Mined, TextFile, mine_files
-from interlingua.mining.review import Judgments, judged_key, read_labels
+from interlingua.mining.review import Judgments, read_labels
 from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
 from interlingua.mining.texts import Line, NumberedTexts
 from interlingua.runtime.progress import SILENT, Progress
@@ -148,10 +148,11 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
     drawn = reservoir(pairs, limit, seed=seed)
     if len(drawn) < _LEAST:
         raise DataError(
-            f"{len(drawn)} held-out pairs are too few for a calibration; give at least {_LEAST}"
+            f"found {len(drawn)} held-out pairs, but a calibration needs at least {_LEAST}; pass"
+            " more pairs"
         )
-    # Both sides of one half go in; of the rest every other pair gives its source alone, the others
-    # their target alone.
+    # Both sides of one half go in; of the rest every other pair gives only its source, the others
+    # only their target.
     order = np.random.default_rng(seed).permutation(len(drawn))
     half = np.sort(order[: len(order) // 2])
     rest = order[len(order) // 2 :]
@@ -240,7 +241,7 @@ class Learned(NamedTuple):
         fit: the curve.
         known: the pairs that it was fitted to.
         alternatives: curves by resampling.
-        mixture: how the list is made of right and wrong pairs; None where that was not looked at.
+        mixture: how the list is made of right and wrong pairs; None if that was not looked at.
     """
 
     fit: Fit
@@ -378,14 +379,16 @@ def check_calibration(
     if output.is_file():
         load_calibrations(output)  # another file of that name would be lost
     if parallel is not None and labels is not None:
-        raise ConfigError("held-out text and judged pairs are two ways to learn; give one of them")
+        raise ConfigError("--parallel and --labels cannot be combined; remove one")
     if parallel is None and labels is None and gold is None:
         raise ConfigError(
-            "no right and wrong pairs are known; give --parallel held-out text, --labels or --gold"
+            "no pairs with a known answer; pass --parallel (held-out translations), --labels or"
+            " --gold"
         )
     if parallel is not None and config.documents:
         raise ConfigError(
-            "held-out text is part of no document; calibrate without documents, or with --labels"
+            "--parallel and --documents cannot be combined, because held-out pairs belong to no"
+            " document; remove --documents, or pass --labels instead of --parallel"
         )
     check_writable(output)
 
@@ -567,7 +570,7 @@ def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list
     )
     for cut in found.cuts:
         if cut.precision in SHOWN_PRECISIONS:
-            outcome = "no pair is that likely"
+            outcome = "no pair reaches it"
             if cut.pairs:
                 between = interval_in_words(precision_interval(found, scores, cut.score))
                 outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on ({between})"
@@ -590,9 +593,11 @@ def against_gold(
     probabilities = found.probability(scores)
     measures = measure_calibration(probabilities, right)
     lines = [
-        f"by the gold pairs {right.mean():.1%} of the pairs found are right"
-        f" ({int(right.sum()):,}); calibration error (ECE) {measures['ece']:.4f}, Brier"
-        f" {measures['brier']:.4f}",
+        (
+            f"according to the gold pairs, {right.mean():.1%} of the pairs found are right"
+            f" ({int(right.sum()):,}); calibration error (ECE) {measures['ece']:.4f}, Brier"
+            f" {measures['brier']:.4f}"
+        ),
         *_curve(reliability_by_tenths(probabilities, right, scores)),
     ]
     for cut in expected_cuts(scores, probabilities, SHOWN_PRECISIONS):
@@ -619,9 +624,9 @@ def _probed(mined: Mined, probes: Probes, answered: Answers) -> Known:
     right = answered.right[answered.known]
     both = len(np.intersect1d(probes.source_pairs, probes.target_pairs))
     note = (
-        f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of"
-        f" {both:,} pairs with both sides {int(right.sum()):,} were found;"
-        f" {answered.excluded:,} left out, of which a side is in the texts too"
+        f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of {both:,}"
+        f" pairs with both sides, {int(right.sum()):,} were found; {answered.excluded:,} left out"
+        " because one side is also in the texts"
     )
     return Known(mined.pairs["score"][answered.known], right, [note])
 
@@ -641,9 +646,12 @@ def _judged(mined: Mined, labels: Judgments, path: Path | None) -> Known:
     pairs = list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
     at = np.array([place for place, pair in enumerate(pairs) if pair in by_number], dtype=np.int64)
     if not len(at):
-        raise DataError("none of its pairs was mined; judge pairs of what mine writes", path=path)
+        raise DataError(
+            "none of the judged pairs was mined; judge pairs that `interlingua mine` wrote",
+            path=path,
+        )
     right = np.array([by_number[pairs[place]] for place in at.tolist()])
-    note = f"{len(at)} of {len(labels.answers)} judged pairs are among those found"
+    note = f"{len(at)} of {len(labels.answers)} judged pairs are among the mined pairs"
     return Known(mined.pairs["score"][at], right, [*labels.notes, note])
 
 
@@ -652,8 +660,8 @@ def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
     known, lost = gold_pairs(gold, mined.x, mined.y)
     right = is_gold(mined, known)
     note = (
-        f"{int(right.sum())} of {len(known)} gold pairs were found; {lost} are of texts that are"
-        " not there"
+        f"{int(right.sum())} of {len(known)} gold pairs were found; {lost} have a text that is"
+        " not in the input"
     )
     return Known(np.array(mined.pairs["score"]), right, [note])
 
@@ -671,16 +679,14 @@ def check_learning(learn: Path | None, labels: PathLike | None, parallel: PathLi
     """
     if learn is None:
         if parallel is not None:
-            raise ConfigError(
-                "--parallel is to learn from; name the calibration to write with --learn"
-            )
+            raise ConfigError("--parallel requires --learn (the calibration file to write)")
         return False
     if learn.is_file():
         load_calibrations(learn)  # another file of that name would be lost
     if (labels is None) == (parallel is None):
         raise ConfigError(
-            "give one of --labels, judged pairs, and --parallel, held-out translations, to learn"
-            " from"
+            "--learn requires either --labels (judged pairs) or --parallel (held-out"
+            " translations); pass exactly one of them"
         )
     return True
 
@@ -766,7 +772,10 @@ def _held_out(path: str, languages: tuple[str, str], seed: int) -> list[TextPair
     found = list(read_pairs(path, source_language=languages[0], target_language=languages[1]))
     # The wrong target of the one is the other's: it takes two.
     if len(found) < 2:
-        raise DataError("holds fewer than two pairs; there is nothing to learn from", path=path)
+        raise DataError(
+            "expected at least 2 pairs to learn from, found fewer; add held-out translations",
+            path=path,
+        )
     # In any order: in a sorted file, short pairs must not be combined only with short ones.
     random.Random(seed).shuffle(found)
     return found
@@ -782,17 +791,12 @@ def score_judged_pairs(
     scores = [np.zeros(0)]
     marks = [np.zeros(0, bool)]
     answers: list[Answer] = []
-    judged = labels.by_key()
-    matched: set[tuple[str, str]] = set()
     for block in scorer.score(pairs):
         scores.append(block.scores)
         marks.append(~refused_of_block(checker, block.pairs))
         for pair in block.pairs:
-            key = judged_key(pair.source, pair.target)
-            answers.append(judged.get(key))
-            if answers[-1] is not None:
-                matched.add(key)
-    notes = [*labels.notes, *labels.unmatched(matched)]
+            answers.append(labels.answer(pair.source, pair.target))
+    notes = [*labels.notes, *labels.unmatched()]
     found = np.concatenate(scores)
     accepted = np.concatenate(marks)
     is_known = np.array([answer is not None for answer in answers], bool)

@@ -2,8 +2,8 @@
 
 A logistic and an isotonic curve are fitted to pairs with known answers and compared on pairs that
 the fit has not seen. A ``Calibration`` keeps the better one as log odds at some scores. The share
-of right pairs among others, the prior, is read from how their scores lie between those of known
-right and known wrong pairs. Where these overlap much, a small difference between the known pairs
+of right pairs among others, the prior, is estimated from their scores' position between known
+right and known wrong pairs. If these overlap much, a small difference between the known pairs
 and the others makes a large one in the share: ``share_interval``, ``precision_interval`` and
 ``doubted`` say so.
 
@@ -215,10 +215,10 @@ class Calibration:
         reached = [cut for cut in self.cuts if np.isfinite(cut.score)]
         good = [cut for cut in reached if cut.precision >= precision - 1e-9]
         if not good:
-            known = "no precision was reached"
+            known = "no precision is reached"
             if reached:
-                known = f"the highest known is {max(cut.precision for cut in reached):g}"
-            raise ConfigError(f"no threshold gives a precision of {precision:g}; {known}")
+                known = f"pass a precision of at most {max(cut.precision for cut in reached):g}"
+            raise ConfigError(f"no threshold reaches a precision of {precision:g}; {known}")
         # Tuples compare by their first field: the least of the precisions that are high enough.
         return min(good).score
 
@@ -310,16 +310,17 @@ def choose_calibration(
     found = known.get("-".join(codes)) or known.get("-".join(codes[::-1]))
     if found is None:
         raise ConfigError(
-            f"{name} has no calibration of {'-'.join(codes)}; it has: {', '.join(known)}"
+            f"{name} contains no calibration for {'-'.join(codes)}; it contains: {', '.join(known)}"
         )
     if model is not None and found.model != model:
         raise ConfigError(
-            f"{name} was made with another model ({found.model[:12]}, not {model[:12]}); calibrate"
-            " again"
+            f"{name} was made with another model ({found.model[:12]}, expected {model[:12]});"
+            " calibrate again with this model"
         )
     if scoring is not None and found.scoring != scoring:
         raise ConfigError(
-            f"{name} is for scores made by {found.scoring!r}, not {scoring!r}; calibrate again"
+            f"{name} is for scores computed by {found.scoring!r}, not by {scoring!r}; calibrate"
+            " again"
         )
     return found
 
@@ -336,7 +337,8 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     # The checksum does not prove who wrote it.
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"not a calibration file ({error}); make one with interlingua calibrate", path=path
+            f"this is not a calibration file ({error}); make one with `interlingua calibrate`",
+            path=path,
         ) from error
 
 
@@ -356,7 +358,7 @@ def save_calibration(calibration: Calibration, path: PathLike) -> None:
         _write_all({calibration.languages: calibration}, path)
         return
     with exclusive(
-        target.parent, remedy="name another --output", name=f".{target.name}.lock", wait=True
+        target.parent, remedy="choose another --output", name=f".{target.name}.lock", wait=True
     ):
         known = {}
         if target.exists():
@@ -398,7 +400,7 @@ def _read_curve(
 ) -> Curve:
     """Build a curve from lists read from JSON."""
     if len(scores) != len(log_odds) or not scores or shape not in FITS:
-        raise ValueError("a curve has a shape, and as many scores as log odds")
+        raise ValueError("expected a known shape and as many scores as log odds")
     return Curve(shape, tuple(map(float, scores)), tuple(map(float, log_odds)))
 
 
@@ -484,8 +486,8 @@ def fit_calibration(
     least = int(min(right.sum(), (~right).sum()))
     if least < MIN_CALIBRATION_PAIRS:
         raise DataError(
-            f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a"
-            f" calibration takes at least {MIN_CALIBRATION_PAIRS} of each: give more pairs"
+            f"found {int(right.sum())} right and {int((~right).sum())} wrong pairs, but a"
+            f" calibration needs at least {MIN_CALIBRATION_PAIRS} of each; pass more pairs"
         )
     # Of each shape, the probability of every pair by a curve that was fitted without it.
     folds = _folds(right, seed)
@@ -520,11 +522,11 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     middle = float(scores.mean())
     width = float(scores.std()) or 1.0
     x = np.stack([(scores - middle) / width, np.ones(len(scores))], axis=1)
-    # Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0: where the answers
+    # Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0: if the answers
     # are separable, the slope stays finite.
     count = int(right.sum())
     targets = np.where(right, (count + 1) / (count + 2), 1 / (len(right) - count + 2))
-    # It begins with the level line, which is the best one if scores say nothing.
+    # It starts with the level line, which is the best one if scores say nothing.
     weights = np.array([0.0, np.log(targets.mean() / (1 - targets.mean()))])
     for _ in range(100):
         guess = 1 / (1 + np.exp(-x @ weights))
@@ -676,18 +678,17 @@ def doubted(calibration: Calibration) -> str:
     auc = calibration.measures.get("separation", 1.0)
     if auc < LEAST_SEPARATION:
         return (
-            f"held-out right pairs score more than wrong ones only {auc:.0%} of the time, so the"
-            " share of translations hangs on small differences between your texts and the"
-            " held-out ones and may be far off, precisions with it; judge 50 pairs at even"
-            " distances through the list, and give them with --labels in place of --parallel"
+            f"held-out right pairs score higher than wrong pairs only {auc:.0%} of the time, so"
+            " the estimated share of translations and all precisions may be far off; judge 50"
+            " pairs spread evenly over the list and pass them with --labels instead of --parallel"
         )
     if calibration.measures.get("moved", 0.0):
         return (
-            "held-out right pairs score otherwise than those of your texts (by"
-            f" {calibration.measures['moved']:+.3f} at the median), as they do where they are of"
-            " another kind; the probabilities allow for it, and are less sure; give held-out pairs"
-            " like your texts, or judge 50 pairs and give them with --labels in place of"
-            " --parallel"
+            "the scores of held-out right pairs differ from those of your texts (by"
+            f" {calibration.measures['moved']:+.3f} at the median), which suggests another kind of"
+            " text; the probabilities account for the difference but are less certain; pass"
+            " held-out pairs similar to your texts, or judge 50 pairs and pass them with --labels"
+            " instead of --parallel"
         )
     return ""
 

@@ -1,6 +1,6 @@
 """Compare the kind of held-out texts with that of the texts that are mined or filtered.
 
-Scores are learned from held-out translations. Where these are much shorter or longer than the other
+Scores are learned from held-out translations. If these are much shorter or longer than the other
 texts, or in other scripts, their scores differ too, and the calibration is less accurate.
 """
 
@@ -42,16 +42,16 @@ def differences_of_kind(
         lengths = [float(np.median(list(map(len, side)))) for side in (known, texts)]
         if max(lengths) > MOST_LENGTHS * max(1.0, min(lengths)):
             lines.append(
-                f"warning: {language or 'held-out'} texts that are held out have"
-                f" {lengths[0]:.0f} characters at the median, yours {lengths[1]:.0f}; what is"
-                " learned holds for texts of the same kind"
+                f"warning: the {language or 'held-out'} texts used for calibration have a median"
+                f" length of {lengths[0]:.0f} characters, your texts {lengths[1]:.0f}; the"
+                " calibration is valid only for texts of the same kind"
             )
         apart = 0.5 * float(np.abs(_scripts(known) - _scripts(texts)).sum())
         if apart > MOST_LETTERS:
             lines.append(
-                f"warning: {apart:.0%} of the letters of {language or 'held-out'} texts that are"
-                " held out are in other scripts than yours; what is learned holds for texts of the"
-                " same kind"
+                f"warning: {apart:.0%} of the letters of the {language or 'held-out'} texts used"
+                " for calibration are in other scripts than your texts; the calibration is valid"
+                " only for texts of the same kind"
             )
     return lines
 

@@ -95,8 +95,9 @@ class MixedStream:
             found[kind] = np.array(left)
         if not len(found["right"]):
             raise DataError(
-                f"all {len(self.held_out):,} held-out pairs have a side in the bitext too, or are"
-                " rejected by checks, so nothing is learned from them; give pairs of another text"
+                f"all {len(self.held_out):,} held-out pairs share a side with the bitext or are"
+                " rejected by checks, so nothing can be learned from them; pass pairs of another"
+                " text"
             )
         return found["own"], found["right"], [found[kind] for kind in WRONG_KINDS]
 
@@ -114,8 +115,8 @@ class MixedStream:
         if not self._in_bitext:
             return []
         return [
-            f"{len(self._in_bitext):,} of {len(self.held_out):,} held-out pairs left out, of which"
-            " a side is in the bitext too"
+            f"{len(self._in_bitext):,} of {len(self.held_out):,} held-out pairs left out because"
+            " one side is also in the bitext"
         ]
 
     def differences(self, languages: tuple[str, str]) -> list[str]:

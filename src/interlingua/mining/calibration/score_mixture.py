@@ -6,7 +6,7 @@ expectation maximization over histograms.
 
 Trusted pairs are often of another kind than the list (shorter, of another domain), and their
 scores are then higher or lower than those of the right pairs in it. So the sample of right pairs
-may also be moved and stretched, where the list is much more likely so.
+may also be moved and stretched, if the list is much more likely so.
 """
 
 from __future__ import annotations

@@ -2,11 +2,13 @@
 
 Two sets of 64-bit keys find it in one pass: the pair is new, and its text is not. The keys are kept
 as those of duplicates are, in at most 64 MB of memory for a check and the rest on disk. Case and
-punctuation do not count, and the first translation of a text is never reported.
+punctuation do not count, except for the signs of numbers: 1.5 is not 15. The first translation of
+a text is never reported.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +19,27 @@ from numpy import ndarray
 from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.keys import EMPTY_KEY, combine_keys, text_keys
 from interlingua.mining.checks import Check, Pairs
+
+_NUMBER_WITH_SIGN = re.compile(r"\d\s?[^\w\s]|[-–]\d")
+_THOUSANDS = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}([.,'’٬])\d{3}(?:\1\d{3})*(?![.,]?\d)")
+_SIGN = re.compile(
+    r"(?<=\d)(?:(?P<point>[.,٫．，])|(?P<colon>[:：])|(?P<slash>[/／])|\s?(?P<dash>[-–—])\s?)(?=\d)"
+    r"|(?<=\d)\s?(?P<percent>[%٪％])|(?<![\w)\]])(?P<minus>[-–])(?=\d)"
+)
+_KEPT = {"point": "|", "colon": "=", "slash": "÷", "dash": ">", "percent": "<"}
+"""Symbols, which count in keys, in place of the signs of a number, which do not."""
+
+
+def number_signs_kept(text: str) -> str:
+    """Replace the signs of numbers, such as decimal points, by symbols that count in keys.
+
+    Both decimal points are the same, and marks of thousands are dropped: ``1,5`` is ``1.5`` and
+    ``1.500`` is ``1500``, but neither is ``15``.
+    """
+    if not _NUMBER_WITH_SIGN.search(text):
+        return text
+    text = _THOUSANDS.sub(lambda found: found[0].replace(found[1], ""), text)
+    return _SIGN.sub(lambda found: _KEPT.get(found.lastgroup or "", _KEPT["dash"]), text)
 
 
 class _Consistency(Check):
@@ -38,8 +61,8 @@ class _Consistency(Check):
         self, texts: Sequence[str], translations: Sequence[str]
     ) -> Float64[ndarray, " n"]:
         """Mark the texts that an earlier pair translates otherwise."""
-        keys = text_keys(texts)
-        others = text_keys(translations)
+        keys = text_keys(list(map(number_signs_kept, texts)))
+        others = text_keys(list(map(number_signs_kept, translations)))
         # An empty translation is none: the next one is the first of its text.
         both = np.flatnonzero((keys != EMPTY_KEY) & (others != EMPTY_KEY))
         is_new_text = self.texts.first_seen(keys[both])

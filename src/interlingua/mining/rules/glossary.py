@@ -1,4 +1,4 @@
-"""A glossary: where the source has a term, the target has one of its translations.
+"""A glossary: if the source has a term, the target has one of its translations.
 
 Words are compared without case and accents. In the source, a term's words follow one another, each
 with at most a short ending more or other than the glossary's (in English, of a plural or a
@@ -87,7 +87,7 @@ class GlossaryTerms(PairRule):
 
 
 class _TermIndex:
-    """The terms of a glossary by the beginning of their first word."""
+    """The terms of a glossary by the start of their first word."""
 
     def __init__(self, terms: Sequence[TermPair], source: str) -> None:
         self.is_unspaced = source[:3] in _UNSPACED

@@ -22,7 +22,7 @@ from interlingua.storage.files import open_bytes, stem_and_suffix
 _ENTRIES = ("conceptEntry", "termEntry")
 _LANGUAGE_TAGS = ("langSec", "langSet")
 _REFUSED = ("deprecated", "superseded", "obsolete", "forbidden", "notrecommended")
-"""Beginnings of the states of terms that are not to be used, in lowercase without hyphens."""
+"""Starts of the states of terms that are not to be used, in lowercase without hyphens."""
 _HEAD_BYTES = 1 << 16
 
 
@@ -54,8 +54,9 @@ def read_glossary(path: Path, languages: tuple[str, str]) -> list[TermPair]:
             merged[source.strip()].update(dict.fromkeys(filter(None, map(str.strip, targets))))
     if not merged:
         raise DataError(
-            f"no term of {languages[0] or 'the source'} with one of {languages[1] or 'the target'};"
-            " expected two columns, source and target, or TBX with both languages",
+            f"no term in {languages[0] or 'the source'} with a translation in"
+            f" {languages[1] or 'the target'}; expected two columns, source and target, or TBX"
+            " with both languages",
             path=path,
         )
     return [TermPair(source, tuple(targets)) for source, targets in merged.items()]
@@ -88,8 +89,8 @@ def _tbx_terms(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, li
     if not set(languages) <= set(seen):
         present = ", ".join(filter(None, seen)) or "none"
         raise DataError(
-            f"{count_of(entries, 'entries')} with terms in {present}; expected"
-            f" {' and '.join(languages)}",
+            f"the file contains {count_of(entries, 'entries')} with terms in {present}; expected"
+            f" terms in {' and '.join(languages)}",
             path=path,
         )
 
@@ -101,7 +102,9 @@ def _entry_tag(path: Path) -> str:
     places = {tag: head.find(f"<{tag}".encode()) for tag in _ENTRIES}
     found = [tag for tag in _ENTRIES if places[tag] >= 0]
     if not found:
-        raise DataError("no <termEntry> and no <conceptEntry>; is it TBX?", path=path)
+        raise DataError(
+            "the file contains no <termEntry> or <conceptEntry>; check that it is TBX", path=path
+        )
     return min(found, key=places.__getitem__)
 
 

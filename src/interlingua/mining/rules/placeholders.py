@@ -68,7 +68,7 @@ def placeholders(text: str) -> dict[str, str]:
     for match in _PATTERN.finditer(text):
         if not match["escape"]:
             sign = _spelling(match, unnumbered)
-            # Of an argument of ICU only the beginning is matched.
+            # Of an argument of ICU only the start is matched.
             found.setdefault(sign, sign if match["icu"] else match[0])
     return found
 

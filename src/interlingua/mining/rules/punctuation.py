@@ -174,7 +174,7 @@ class OuterSpaces(PairRule):
 
 
 def _outer_space(text: str, at_end: bool) -> str:
-    """Return ``space``, ``line end`` or nothing, for the beginning or the end of a text."""
+    """Return ``space``, ``line end`` or nothing, for the start or the end of a text."""
     outer = text[len(text.rstrip()) :] if at_end else text[: len(text) - len(text.lstrip())]
     if not outer:
         return ""

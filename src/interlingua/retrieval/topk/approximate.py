@@ -74,7 +74,7 @@ class CodedVectors:
     ) -> None:
         if codes.ndim != 2:
             raise DataError(
-                f"expected a table of codes, got shape {codes.shape}; give a row per vector"
+                f"expected one row of codes per vector, found an array of shape {codes.shape}"
             )
         # Reading no rows refuses what can't be read.
         dequantize_vectors(codes[:0], width, ranges)
@@ -161,8 +161,8 @@ def rescored_topk(
         if vectors is not None:
             shape = vectors.shape
         raise DataError(
-            f"rescoring needs the {table.shape} vectors of the codes, got {shape}; give them, or"
-            " rescore=0"
+            f"rescoring requires the vectors of the codes: expected shape {table.shape}, found"
+            f" {shape}; pass the vectors, or rescore=0"
         )
     best = best_of_found(np.asarray(queries, np.float32), vectors, found.indices.numpy(), k)
     return neighbors_of(best)
@@ -217,8 +217,8 @@ class Approximate:
             colon and not (effort.isdecimal() and int(effort))
         ):
             raise ConfigError(
-                f"approximate {text!r} is unknown; say {', '.join(EFFORTS)}, or with an effort"
-                " ivf:64, binary:32"
+                f"unknown approximate search {text!r}; use one of: {', '.join(EFFORTS)}, with an"
+                " effort if needed, such as ivf:64 or binary:32"
             )
         found: Any = kind
         if not colon:
@@ -285,8 +285,8 @@ def find_approximately(
     needed = approximate.index_bytes(plan.n + plan.m, plan.width)
     if needed > memory:
         raise ConfigError(
-            f"the approximate indexes take {needed / 2**20:,.0f} MiB and {memory / 2**20:,.0f} MiB"
-            " are given; give more --memory, or search exactly, which needs no index"
+            f"the approximate indexes require {needed / 2**20:,.0f} MiB, but the memory is limited"
+            f" to {memory / 2**20:,.0f} MiB; increase --memory, or search exactly"
         )
     journal = tile_lists_in(folder, plan, progress=progress)
     indexes = dict[str, Any]()
@@ -369,7 +369,7 @@ def _search(
 
 
 class CodedIndex:
-    """Compares with all vectors of a side, which are kept in bits or bytes.
+    """Index of all vectors of a side, stored as bits or bytes.
 
     Args:
         vectors: in memory or mapped.

@@ -5,7 +5,7 @@ means of both sides, u and v the vectors less their means along the axes Q, p th
 stage.
 
 A ``Frame`` holds mu, nu and Q. A ``FrameView`` is a block expressed in it. ``BlockPrecision`` keeps
-the lengths that the bounds are made of, and says how far a similarity may lie above its rounded
+the lengths that the bounds are made of, and the amount by which a similarity may exceed its rounded
 product.
 """
 
@@ -214,7 +214,7 @@ class BlockPrecision:
 
 def lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
     """Compute upper bounds of the lengths of some vectors."""
-    # Each coordinate may have lost as much as LOST, where its square is too small for float32.
+    # Each coordinate may have lost as much as LOST, if its square is too small for float32.
     lost = LOST * vectors.shape[-1] ** 0.5
     norms: Float32[Tensor, "*n"] = torch.linalg.vector_norm(vectors, dim=-1) + lost
     return norms

@@ -37,7 +37,7 @@ def padded_block(
     if not is_finite.all():
         row = start + int((~is_finite).nonzero()[0, 0])
         raise DataError(
-            f"vector {row} (counted from 0) holds NaN or infinity; embed its text again"
+            f"vector {row} (counted from 0) contains NaN or infinity; embed its text again"
         )
     return block, len(rows)
 

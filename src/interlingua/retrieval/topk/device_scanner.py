@@ -165,7 +165,7 @@ class _DeviceBlock:
 
     Args:
         block: the vectors.
-        lists: of their neighbors; None where only the other side's are searched.
+        lists: of their neighbors; None if only the other side's are searched.
         slack: how far a similarity may be from its product, for each vector.
         device: where they go.
     """

@@ -142,7 +142,7 @@ def _search(
     columns = balanced_block_size(len(y), columns)
     frame = make_frame(x, y, rows, columns)
     scanner = make_scanner(frame, device=device, pairs=len(x) * len(y))
-    # Every block of y meets every block of x: where there are several of these, and memory for all
+    # Every block of y meets every block of x: if there are several of these, and memory for all
     # of y, its blocks are made ready once.
     keep = len(x) > rows and prepared_bytes(*y.shape) <= kept_bytes(device)
     kept: dict[int, Any] = {}
@@ -251,8 +251,10 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
             what = f"vector {start + at + row} (counted from 0)"
             # The original numbers, which float64 may hold and float32 not.
             if np.isnan(part[row]).any() or np.isinf(vectors[start + at + row]).any():
-                raise DataError(f"{what} holds NaN or infinity; embed its text again")
-            raise DataError(f"{what} is too long, above {LONGEST:g}; scale the vectors to length 1")
+                raise DataError(f"{what} contains NaN or infinity; embed its text again")
+            raise DataError(
+                f"{what}: the length is above {LONGEST:g}; scale the vectors to length 1"
+            )
     return Block(block, start)
 
 
@@ -317,24 +319,27 @@ def neighbors_of(lists: NeighborLists) -> Neighbors:
 
 
 def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
-    """Refuse what can't be searched.
+    """Refuse arguments that can't be searched.
 
     Raises:
         DataError: a side is empty, or widths differ or are 0.
     """
     if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
+        raise ValueError(f"k: expected at least 1, found {k}")
     if x.ndim != 2 or y.ndim != 2:
         raise DataError(
-            f"expected two tables of vectors, got shapes {x.shape} and {y.shape}; give a vector"
-            " per row"
+            f"expected two 2-dimensional arrays of vectors, found shapes {x.shape} and {y.shape};"
+            " pass one vector per row"
         )
     if x.shape[1] != y.shape[1]:
         raise DataError(
-            f"expected vectors of one width, got {x.shape[1]} and {y.shape[1]}; take both from one"
-            " model"
+            f"expected vectors of the same dimension, found {x.shape[1]} and {y.shape[1]}; embed"
+            " both sides with the same model"
         )
     if not x.shape[1]:
-        raise DataError("the vectors have width 0; embed the texts again")
+        raise DataError("the vectors have dimension 0; embed the texts again")
     if not len(x) or not len(y):
-        raise DataError(f"nothing to search: {count_of(len(x), 'vectors')} against {len(y)}")
+        raise DataError(
+            f"a side of the search is empty: {count_of(len(x), 'vectors')} against {len(y)}; pass"
+            " at least one vector for each side"
+        )

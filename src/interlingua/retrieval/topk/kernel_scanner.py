@@ -158,7 +158,7 @@ class CompiledScanner:
             yield at, signed
 
     def _padded_width(self, width: int) -> int:
-        """Round a width up to a multiple of what the kernel multiplies at once."""
+        """Round a width up to a multiple of the kernel's block."""
         return ceil_div(width, self.bytes_at_once) * self.bytes_at_once
 
     def scan(self, x: Bytes, y: Bytes, of_x: NeighborLists, of_y: NeighborLists | None) -> None:

@@ -36,7 +36,7 @@ TRIED_NEIGHBORS = 64
 FEWEST_TRIED = 256
 """Vectors of the first trial; its time decides how many can be tried."""
 _TRIAL_SECONDS = 2.0
-"""Maximum seconds of one pass over the tile. Where most vectors are equal, as in a corpus of a few
+"""Maximum seconds of one pass over the tile. If most vectors are equal, as in a corpus of a few
 lines or of a broken model, no pair can be passed over, and a pass takes a hundred times as long as
 elsewhere."""
 

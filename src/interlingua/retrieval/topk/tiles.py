@@ -65,7 +65,7 @@ TILES_PER_WORKER = 4
 JOURNAL = "journal.txt"
 LISTS = r"[xy]-\d+\.npz"
 """Names of the files of lists."""
-_REMEDY = "choose another folder or remove it"
+_REMEDY = "use another folder, or delete it"
 Side = Literal["x", "y"]
 Tile = tuple[int, int]
 """Its first row and its first column."""
@@ -195,7 +195,7 @@ def block_sizes(
         if k > FEW_NEIGHBORS:
             lower = f", or a lower --k than {k:,}"
         raise ConfigError(
-            f"{memory:,} bytes of memory are too little; expected at least --memory"
+            f"{memory:,} bytes of memory are not sufficient; pass at least --memory"
             f" {least}MiB{lower}"
         )
     rows = balanced_block_size(n, min(2 * block, _MOST_ROWS))
@@ -259,7 +259,7 @@ def search_tiles(
     """
     with contextlib.ExitStack() as stack:
         if folder is not None:
-            remedy = "choose another --work folder"
+            remedy = "use another --work folder"
             stack.enter_context(exclusive(Path(folder), remedy=remedy, private=True))
         lists = tile_lists_in(folder, plan, shard, progress)
         frame = make_frame(x, y)
@@ -472,8 +472,8 @@ def neighbor_blocks(
     missing = set(plan.tiles()) - done.tiles
     if missing:
         raise DataError(
-            f"not done yet: {count_of(len(missing), 'tiles')} of {len(list(plan.tiles()))}; run"
-            " it again",
+            f"{count_of(len(missing), 'tiles')} of {len(list(plan.tiles()))} are not finished; run"
+            " the search again",
             path=folder,
         )
     for start in plan.starts(side):
@@ -523,7 +523,7 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
     number, shards = shard
     if not 1 <= number <= shards:
         raise ConfigError(
-            f"invalid shard {number}/{shards}: the first number must be from 1 to the second"
+            f"invalid shard {number}/{shards}: expected a first number from 1 to the second number"
         )
     folder.mkdir(parents=True, exist_ok=True)
     done = read_done(folder, plan)
@@ -604,10 +604,10 @@ def read_lists(
         # Of a damaged archive zipfile and numpy raise errors of a dozen kinds.
         raise _lost(path, "is damaged") from error
     if block != _block_name(side, start):
-        raise _lost(path, "has the lists of another block")
+        raise _lost(path, "contains the lists of another block")
     # More partners than the journal names are fine: their tile was cut off before its line.
     if lists.values.shape != shape or lists.indices.shape != shape or not expected <= partners:
-        raise _lost(path, "is older than that or of another run")
+        raise _lost(path, "is outdated or of another run")
     return BlockLists(lists, partners)
 
 
@@ -652,8 +652,8 @@ def _block_name(side: Side, start: int) -> str:
 def _lost(path: Path, what: str) -> DataError:
     """Return the error for lists that the journal records and that are missing."""
     return DataError(
-        f"{what}, though {JOURNAL} says that its tiles are done; remove the folder {path.parent}"
-        " and run the same command again, which searches again",
+        f"{what}, but its tiles are recorded as finished in {JOURNAL}; delete the folder"
+        f" {path.parent} and run the same command again",
         path=path,
     )
 

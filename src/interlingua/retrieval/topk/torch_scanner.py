@@ -330,7 +330,7 @@ def kth_of_chunks(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]
 
 
 class TooManyPairsError(Exception):
-    """There are more pairs to be looked at one by one than are allowed."""
+    """Error: more pairs need exact comparison than are allowed."""
 
 
 def hits(

@@ -14,13 +14,13 @@ async function call(path, body, signal) {
   if (byId("key").value) headers.authorization = `Bearer ${byId("key").value}`;
   const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
   const reply = await fetch(path, { ...options, signal }).catch(() => {
-    throw new Error("The server can't be reached. Is it still running?");
+    throw new Error("The server cannot be reached; check that it is running.");
   });
   const content = await reply.json().catch(() => null); // a proxy's own pages are no JSON
   if (reply.ok && content !== null) return content;
   if (reply.status === 401) byId("key-box").open = true;
   const message = content?.error?.message ?? content?.error;
-  throw new Error(message ?? `The server, or a proxy before it, answered with status ${reply.status} and no reason. Try again later.`);
+  throw new Error(message ?? `The server, or a proxy, answered with status ${reply.status} and no reason; try again later.`);
 }
 
 // Runs work with its state in a status line. Work returns a function that shows its result and returns a summary.
@@ -139,7 +139,7 @@ onSubmit(byId("similarity"), async (signal) => {
   if (texts.length < 2) throw new Error("Type at least two lines.");
   const named = codeIn("sentence-codes").split(/[\s,;]+/);
   if (named.length > 1 && named.length !== texts.length)
-    throw new Error(`There are ${texts.length} lines and ${named.length} languages. Name one for each line, or one for all.`);
+    throw new Error(`Expected one language for each line, or one for all lines; found ${named.length} languages for ${texts.length} lines.`);
   const codes = texts.map((_, row) => named[row] ?? named[0]);
   const vectors = await embedded(texts, codes, byId("prompt").value, signal);
   const values = vectors.map((a) => vectors.map((b) => dot(a, b)));

@@ -87,7 +87,7 @@ def document_of_model(
         "type": "string",
         # With an enum, testers would try each of the codes in each field.
         "pattern": f"^({'|'.join(LANGUAGE_CODES)})$",
-        "description": "A code; other usual codes and English names are understood too.",
+        "description": "A language code; other common codes and English names are accepted too.",
     }
     return document
 

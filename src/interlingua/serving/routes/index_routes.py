@@ -40,14 +40,21 @@ class AddRequest(Body):
     model_config = ConfigDict(extra="forbid")
 
     passages: Annotated[list[dict[str, Any]], Field(min_length=1, fail_fast=True)] = Field(
-        description="Each with an id, which replaces that passage, and a text. All other keys but"
-        " title and language are metadata."
+        description=(
+            "Passages with an id and a text; an existing passage with the same id is"
+            " replaced. Fields other than id, text, title and language are stored as"
+            " metadata."
+        )
     )
-    language: LanguageField | None = Field(None, description="Of passages that name none.")
-    text_column: ColumnName | None = Field(None, description="Key of the texts.")
-    title_column: ColumnName | None = Field(None, description="Key of the titles.")
-    id_column: ColumnName | None = Field(None, description="Key of the ids.")
-    language_column: ColumnName | None = Field(None, description="Key of the languages.")
+    language: LanguageField | None = Field(
+        None, description="Language of the passages without a language."
+    )
+    text_column: ColumnName | None = Field(None, description="Name of the field of the texts.")
+    title_column: ColumnName | None = Field(None, description="Name of the field of the titles.")
+    id_column: ColumnName | None = Field(None, description="Name of the field of the ids.")
+    language_column: ColumnName | None = Field(
+        None, description="Name of the field of the languages."
+    )
 
 
 class DeleteRequest(Body):
@@ -55,9 +62,9 @@ class DeleteRequest(Body):
 
     model_config = ConfigDict(extra="forbid")
 
-    ids: list[StrictStr] = Field([], description="Of passages; others are left out.")
+    ids: list[StrictStr] = Field([], description="Ids of passages; unknown ids are ignored.")
     where: Annotated[StrictStr, Field(min_length=1, max_length=MAX_CONDITION)] | None = Field(
-        None, description="Condition in SQL on columns and metadata, as in /search."
+        None, description="SQL condition on columns and metadata, as in /search."
     )
 
 
@@ -106,7 +113,7 @@ def index_router(
     async def delete(request: Request, body: DeleteRequest) -> Response:
         """Remove passages by their ids, by a condition, or by both."""
         if not body.ids and body.where is None:
-            raise RequestError(422, "name ids or a condition; nothing was deleted")
+            raise RequestError(422, "nothing was deleted; send ids or a condition")
 
         def write() -> dict[str, int]:
             index = PassageIndex(folder)
@@ -141,7 +148,9 @@ def _passages(body: AddRequest) -> list[Passage]:
         # A passage without an id of its own would belong to a file.
         if passage.file or not passage.id:
             called = columns.id or ", ".join(ID_KEYS)
-            raise RequestError(422, f"passages: row {row}: no id; expected one called {called}")
+            raise RequestError(
+                422, f"passages: row {row}: the id is missing; expected a field {called}"
+            )
         passages.append(passage)
     return passages
 
@@ -151,7 +160,8 @@ def _require_languages(passages: Sequence[Passage]) -> None:
     for passage in passages:
         if not passage.language:
             raise RequestError(
-                422, f"{passage.id}: no language, which this model needs; send language"
+                422,
+                f"{passage.id}: the language is missing, which this model requires; send language",
             )
 
 

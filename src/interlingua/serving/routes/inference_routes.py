@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 class EmbedRequest(Body):
     """The body of ``/embed``; ``language`` is an addition."""
 
-    inputs: Text | Texts = Field(description="A text, or a list of at least one.")
+    inputs: Text | Texts = Field(description="A text, or a list of at least one text.")
     normalize: StrictBool = Field(True, description="Scale the vectors to length 1.")
     truncate: StrictBool | None = Field(
-        None, description="Cut texts that are too long; default: as the server does."
+        None, description="Truncate texts that are too long; default: the server's setting."
     )
     prompt_name: Prompt | None = Field(None, description="Name of a prompt of the model.")
-    dimensions: Dimensions | None = Field(None, description="First dimensions to keep.")
+    dimensions: Dimensions | None = Field(None, description="Number of leading dimensions to keep.")
     language: LanguageField | None = Field(
-        None, description="Language of the texts, for models that need it."
+        None, description="Language of the texts, for models that require it."
     )
 
 
@@ -50,10 +50,10 @@ class SimilarityParameters(Body):
     truncate: StrictBool | None = None
     prompt_name: Prompt | None = None
     source_language: LanguageField | None = Field(
-        default=None, description="Of the one sentence, for models that need it."
+        default=None, description="Language of the source sentence, for models that require it."
     )
     target_language: LanguageField | None = Field(
-        default=None, description="Of the others, for models that need it."
+        default=None, description="Language of the other sentences, for models that require it."
     )
 
 

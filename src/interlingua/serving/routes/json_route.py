@@ -105,10 +105,14 @@ class StrictRoute(APIRoute):
             # server first.
             if kind != "application/json":
                 raise RequestError(
-                    415, "send the body as JSON, with the header 'content-type: application/json'"
+                    415,
+                    "the body must be JSON; send it with the header 'content-type:"
+                    " application/json'",
                 )
             if request.headers.get("content-encoding", "identity").lower() != "identity":
-                raise RequestError(415, "send the body as it is, without a content-encoding")
+                raise RequestError(
+                    415, "a content-encoding is not supported; send the body uncompressed"
+                )
             limits = getattr(request.state, "limits", ServeSettings())
             body = await request.body()
             if len(body) <= INLINE_BYTES:
@@ -163,7 +167,7 @@ class DirectRoutes:
         await response(scope, receive, send)
 
 
-UNFORESEEN = "the server failed on this request; its log says why"
+UNFORESEEN = "the server failed to process this request; see the reason in its log"
 
 
 def json_response(content: Any, headers: dict[str, str] | None = None) -> Response:
@@ -181,12 +185,14 @@ def _read_large(model: type[BaseModel], body: bytes, limits: ServeSettings) -> B
     values, fields = count_values(body)
     if fields > MOST_FIELDS_OF_ALL:
         raise RequestError(
-            400, f"the body has {fields:,} fields of objects; send those of /openapi.json"
+            400, f"the body has {fields:,} fields in objects; send only the fields of /openapi.json"
         )
     # Two lists of texts, or of lists of token ids.
     most = 2 * (limits.max_texts + limits.max_request_tokens)
     if values > most:
-        raise RequestError(413, f"the body has {values:,} values; send at most {most:,} at a time")
+        raise RequestError(
+            413, f"the body has {values:,} values; send at most {most:,} in a request"
+        )
     return _read(model, body, limits)
 
 
@@ -232,7 +238,7 @@ def _read(model: type[BaseModel], body: bytes, limits: ServeSettings) -> BaseMod
     except orjson.JSONDecodeError as error:
         raise RequestError(400, f"the body is not valid JSON: {error}") from error
     if not isinstance(content, dict):
-        raise RequestError(400, "the body must be an object of JSON, {...}; see /openapi.json")
+        raise RequestError(400, "the body must be a JSON object, {...}; see /openapi.json")
     _refuse_large(content, limits)
     try:
         return model.model_validate(content)
@@ -262,7 +268,7 @@ def _refuse_large(content: dict[str, Any], limits: ServeSettings) -> None:
     """
     if len(content) > MOST_FIELDS:
         raise RequestError(
-            400, f"an object has {len(content):,} fields; send those of /openapi.json"
+            400, f"an object has {len(content):,} fields; send only the fields of /openapi.json"
         )
     for value in content.values():
         if isinstance(value, dict):
@@ -289,7 +295,7 @@ def refuse_texts(texts: int, limits: ServeSettings) -> None:
     if texts > limits.max_texts:
         raise RequestError(
             413,
-            f"the request has {texts:,} texts; send at most {limits.max_texts:,} at a time",
+            f"the request has {texts:,} texts; send at most {limits.max_texts:,} in a request",
         )
 
 
@@ -302,8 +308,8 @@ def refuse_tokens(tokens: int, limits: ServeSettings) -> None:
     if tokens > limits.max_request_tokens:
         raise RequestError(
             413,
-            f"the request has {tokens:,} tokens; send at most {limits.max_request_tokens:,} at a"
-            " time",
+            f"the request has {tokens:,} tokens; send at most {limits.max_request_tokens:,} in a"
+            " request",
         )
 
 
@@ -317,7 +323,10 @@ def _first_fault(model: type[BaseModel], error: ValidationError) -> str:
     if len(of_field) > 1:
         field = model.model_fields.get(name)
         if field is None or field.description is None:
-            return f"{name}: has none of its forms; see /openapi.json"
-        return f"{name}: has none of its forms ({field.description}); see /openapi.json"
+            return f"{name}: the value has none of the allowed types; see /openapi.json"
+        return (
+            f"{name}: the value has none of the allowed types ({field.description}); see"
+            " /openapi.json"
+        )
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}"

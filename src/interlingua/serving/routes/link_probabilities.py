@@ -2,7 +2,7 @@
 
 The linked texts are scored as ``interlingua score`` scores pairs, and the score's calibration gives
 the probability that both texts are translations. A calibration holds for one language pair, one
-model with its prompt and data type, and one way of scoring. Where a request has none that fits, its
+model with its prompt and data type, and one way of scoring. If a request has none that fits, its
 links have no probability, and the reply says why.
 """
 
@@ -35,10 +35,12 @@ is used."""
 DTYPE = "dtype="
 """Prefix of the data type in a model's identity."""
 NO_FILE = (
-    "this server has no calibration; start it with --calibration FILE, which interlingua score"
-    " --learn writes"
+    "this server has no calibration; create one with `interlingua score --learn` and"
+    " start the server with --calibration FILE"
 )
-NO_LANGUAGES = "name both languages, as a calibration holds for one language pair"
+NO_LANGUAGES = (
+    "the languages are missing; send both, because a calibration is for one language pair"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class LinkProbabilities:
     prior: float | None = None
     """Share of right pairs that is expected before the scores are known."""
     reason: str | None = None
-    """Why there are no probabilities."""
+    """The reason for missing probabilities."""
 
 
 class LinkCalibrations:
@@ -73,8 +75,8 @@ class LinkCalibrations:
         self._known = {pair: one for pair, one in read.items() if _digest(one) == model.digest}
         if not self._known:
             raise ConfigError(
-                f"{path}: all calibrations are of other models; make one: interlingua score MODEL"
-                f" BITEXT --learn {path} --parallel TRUSTED"
+                f"{path}: all calibrations are for other models; create one: interlingua score"
+                f" MODEL BITEXT --learn {path} --parallel TRUSTED"
             )
         # All of them now, so that a file that can't be used is known before the first request.
         for pair, one in self._known.items():
@@ -118,7 +120,8 @@ class LinkCalibrations:
             least = MIN_PAIRS_PER_NEIGHBOR * config.k
             return _none(
                 pairs,
-                f"a margin needs {least} pairs or more; learn with --cosine for shorter texts",
+                f"a margin requires at least {least} pairs; send more pairs, or use a calibration"
+                " learned with --cosine",
             )
         rows = [TextPair(one, other, source, target) for one, other in pairs]
         blocks = [block.scores for block in BitextScorer(encode, config).score(rows)]
@@ -138,9 +141,9 @@ class LinkCalibrations:
         here = self.model.prompt_text(prompt).strip()
         if dtype not in self.model.close_dtypes or made != here:
             raise ConfigError(
-                f"{self.name} was learned with {_described(dtype, made)}, and this request is"
-                f" embedded with {_described(self.model.dtype, here)}; learn again with the same"
-                " --dtype and --prompt"
+                f"{self.name}: expected vectors with {_described(dtype, made)}, as when it was"
+                f" learned, found {_described(self.model.dtype, here)}; learn the calibration"
+                " again with the same --dtype and --prompt"
             )
 
 

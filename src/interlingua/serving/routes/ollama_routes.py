@@ -24,14 +24,14 @@ TAG = ":latest"
 class OllamaEmbedRequest(Body):
     """The body of ``/api/embed``; fields for models that generate text are not used."""
 
-    input: Text | Texts = Field(description="A text, or a list of at least one.")
+    input: Text | Texts = Field(description="A text, or a list of at least one text.")
     model: ModelName | None = Field(
-        None, description="A name that the server was started with; default: its model."
+        None, description="One of the server's model names; default: its model."
     )
     truncate: StrictBool | None = Field(
-        None, description="Cut texts that are too long; default: as the server does."
+        None, description="Truncate texts that are too long; default: the server's setting."
     )
-    dimensions: Dimensions | None = Field(None, description="First dimensions to keep.")
+    dimensions: Dimensions | None = Field(None, description="Number of leading dimensions to keep.")
 
 
 class OllamaPromptRequest(Body):
@@ -94,7 +94,7 @@ def _without_tag(name: str | None) -> str | None:
 
 
 def _model(name: str) -> dict[str, Any]:
-    """Return the model as Ollama lists one; what it does not have is empty."""
+    """Return the model as Ollama lists one; missing properties are empty."""
     return {
         "name": f"{name}{TAG}",
         "model": f"{name}{TAG}",

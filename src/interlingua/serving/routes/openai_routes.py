@@ -32,9 +32,9 @@ from interlingua.serving.service import Service
 
 AZURE_PATH = "/openai/deployments/{deployment}/embeddings"
 TOKENS_REFUSED = (
-    "input holds token ids, which mean other texts to the tokenizer of another model; let the"
-    " client send texts (LangChain: check_embedding_ctx_length=False), or start the server with"
-    " --accept-token-ids if the ids are of its model's own vocabulary"
+    "input contains token ids, which are only valid for the tokenizer of one model; send"
+    " texts (LangChain: check_embedding_ctx_length=False), or, if the ids are of this"
+    " model's vocabulary, start the server with --accept-token-ids"
 )
 
 
@@ -61,22 +61,24 @@ class EmbeddingsRequest(Body):
     """The body of a request; ``prompt`` and ``language`` are additions to OpenAI's."""
 
     input: Text | Texts | OneTokenList | TokenLists = Field(
-        description="A text, several texts, or token ids of this model's own vocabulary.",
+        description="A text, a list of texts, or token ids of this model's vocabulary.",
         json_schema_extra={MARK: "input"},
     )
     model: ModelName | None = Field(
-        None, description="A name that the server was started with; default: its model."
+        None, description="One of the server's model names; default: its model."
     )
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Dimensions | None = Field(
-        None, description="How many of the first dimensions to keep, for models trained so."
+        None,
+        description="Number of leading dimensions to keep, for models trained for it.",
     )
-    user: StrictStr | None = Field(None, description="Accepted and not used.")
+    user: StrictStr | None = Field(None, description="Ignored.")
     prompt: Prompt | None = Field(
-        None, description="Name of a prompt of the model, or text put before every input."
+        None,
+        description="Name of a prompt of the model, or a text that is added before every input.",
     )
     language: LanguageField | None = Field(
-        None, description="Language of the texts, for models that need it."
+        None, description="Language of the texts, for models that require it."
     )
 
 

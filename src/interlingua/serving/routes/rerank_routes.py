@@ -50,18 +50,18 @@ class RerankRequest(Body):
 
     query: Text
     documents: Documents | None = Field(None, description="Texts, or objects with a text.")
-    texts: Texts | None = Field(None, description="In place of documents; the reply is a list.")
+    texts: Texts | None = Field(None, description="Alternative to documents; the reply is a list.")
     model: ModelName | None = None
     top_n: Annotated[StrictInt, Field(ge=1), WHOLE_NUMBER] | None = Field(
-        None, description="Results at most; default: all."
+        None, description="Maximum number of results; default: all."
     )
-    return_documents: StrictBool = Field(False, description="Repeat the documents in the reply.")
-    return_text: StrictBool = Field(False, description="The same, for texts.")
+    return_documents: StrictBool = Field(False, description="Include the documents in the reply.")
+    return_text: StrictBool = Field(False, description="Include the texts in the reply.")
     truncate: StrictBool | None = Field(
-        None, description="Cut texts that are too long; default: as the server does."
+        None, description="Truncate texts that are too long; default: the server's setting."
     )
     language: LanguageField | None = Field(
-        None, description="Of all texts, for models that need it."
+        None, description="Language of all texts, for models that require it."
     )
 
 
@@ -82,11 +82,11 @@ def rerank_router(service: Service, documented: dict[int | str, dict[str, Any]])
         name = service.check_name(body.model)
         given = body.texts if body.documents is None else body.documents
         if given is None or (body.texts is not None and body.documents is not None):
-            raise RequestError(422, "send documents or texts, one of both")
+            raise RequestError(422, "expected either documents or texts; send one of them")
         texts = [item.text if isinstance(item, Document) else item for item in given]
         service.check_count(1 + len(texts))
         if is_blank(body.query):
-            raise RequestError(422, "the query is blank; send some text")
+            raise RequestError(422, "the query is blank; send a text")
         with mistakes_of_client():
             refuse_blank(texts, "texts" if body.documents is None else "documents")
         question, query_tokens = await _embed(service, request, body, [body.query], "query")

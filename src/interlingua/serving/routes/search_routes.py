@@ -29,7 +29,7 @@ MAX_QUESTION = 10_000
 """Characters of a question."""
 MAX_CONDITION = 2000
 """Characters of a condition."""
-_UNREADABLE = "the server can't read its index any more; its log says why"
+_UNREADABLE = "the index of this server cannot be read; see the reason in the server's log"
 _Result = TypeVar("_Result")
 Hits = Annotated[StrictInt, Field(ge=1, le=_MOST_HITS), WHOLE_NUMBER]
 
@@ -43,21 +43,23 @@ class SearchRequest(Body):
         StrictStr,
         Field(min_length=1, max_length=MAX_QUESTION, json_schema_extra={"pattern": NOT_BLANK}),
     ]
-    top: Hits = Field(10, description="Passages found at most.")
+    top: Hits = Field(10, description="Maximum number of passages.")
     mode: SearchMode = "vector"
     languages: Annotated[list[IndexedLanguage], Field(max_length=1000, fail_fast=True)] = Field(
-        [], description="Search in these only."
+        [], description="Search only in these languages."
     )
     per_language: Hits | None = Field(
         None,
-        description="Begin with so many passages of each language; the other best ones follow.",
+        description=(
+            "Number of passages of each language to return first; the other best passages follow."
+        ),
     )
     language: LanguageField | None = Field(
-        None, description="Of the question, for models that need it."
+        None, description="Language of the question, for models that require it."
     )
     where: Annotated[StrictStr, Field(min_length=1, max_length=MAX_CONDITION)] | None = Field(
         None,
-        description="Condition in SQL on columns and metadata: language = 'deu_Latn'.",
+        description="SQL condition on columns and metadata, for example language = 'deu_Latn'.",
         json_schema_extra={"pattern": "^id <> '[a-z]*'$"},
     )
 
@@ -99,11 +101,13 @@ def search_router(
     async def search(request: Request, body: SearchRequest) -> Response:
         """Return the passages that best answer a question, and the share of each language."""
         if is_blank(body.query):
-            raise RequestError(422, "the query is blank; send some text")
+            raise RequestError(422, "the query is blank; send a text")
         vector = None
         if body.mode != "text":
             if model.needs_language and body.language is None:
-                raise RequestError(422, "this model needs the question's language; send language")
+                raise RequestError(
+                    422, "this model requires the language of the question; send language"
+                )
             text = model.question_prompt + body.query
             vectors, _ = await service.embed_texts(
                 request, [text], prompt="", language=body.language

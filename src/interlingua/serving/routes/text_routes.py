@@ -59,13 +59,14 @@ class PairOfTexts(Body):
     model_config = ConfigDict(extra="forbid")
 
     prompt: Prompt | None = Field(
-        None, description="Name of a prompt of the model, or text put before every text."
+        None,
+        description="Name of a prompt of the model, or a text that is added before every text.",
     )
     source_language: LanguageField | None = Field(
-        None, description="In any code or name, for models that need it."
+        None, description="Language code or name, for models that require it."
     )
     target_language: LanguageField | None = Field(
-        None, description="In any code or name, for models that need it."
+        None, description="Language code or name, for models that require it."
     )
 
 
@@ -78,7 +79,7 @@ class MineRequest(PairOfTexts):
     margin: Literal["ratio", "distance", "absolute"] = defaults.DEFAULT_MARGIN
     retrieval: Literal["max", "intersection", "forward", "backward"] = defaults.RETRIEVAL
     threshold: StrictFloat | StrictInt | None = Field(
-        None, description="Least score, in the margin's unit."
+        None, description="Minimum score of a pair, on the scale of the margin."
     )
 
 
@@ -88,7 +89,8 @@ class AlignRequest(PairOfTexts):
     source: Sentence | SentencesField = Field(description=TEXT_OR_SENTENCES)
     target: Sentence | SentencesField = Field(description=TEXT_OR_SENTENCES)
     max_sentences: Annotated[StrictInt, Field(ge=2, le=8), WHOLE_NUMBER] = Field(
-        defaults.MAX_SENTENCES, description="Of a link, both sides together."
+        defaults.MAX_SENTENCES,
+        description="Maximum number of sentences in a link, both sides together.",
     )
 
 
@@ -238,7 +240,7 @@ def _sentences(given: str | list[str], code: str | None) -> list[str]:
         return given
     sentences = split_text(given.splitlines(), code or "")
     if not sentences:
-        raise RequestError(422, "a side holds no sentence; send some text")
+        raise RequestError(422, "a side contains no sentence; send a text")
     longest = max(map(len, sentences))
     if longest > MAX_SENTENCE:
         raise RequestError(
@@ -265,7 +267,7 @@ def _check_lengths(service: Service, *sides: str | list[str]) -> None:
     for side in sides:
         if isinstance(side, str) and len(side) > most:
             raise RequestError(
-                413, f"a text has {len(side):,} characters; send at most {most:,} at a time"
+                413, f"a text has {len(side):,} characters; send at most {most:,} in a request"
             )
 
 

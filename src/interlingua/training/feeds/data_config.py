@@ -25,7 +25,7 @@ class LabeledConfig(CheckedSettings):
     valid: tuple[Path, ...] = ()
     """Files of the validation pairs."""
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
-    """Languages of first and second sentences, where the file does not say."""
+    """Languages of first and second sentences, if the file does not say."""
     batch_size: Annotated[int, Between(0, 2**31)] = 0
     """Pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
     max_tokens: Annotated[int, Between(1, 2**31)] = 128
@@ -51,7 +51,7 @@ class QuestionsConfig(CheckedSettings):
     batch_size: Annotated[int, Between(0, 2**31)] = 0
     """Questions per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
     hard_negatives: Annotated[int, Between(0, 1_000)] = 0
-    """Hard negatives a question, where the files have some."""
+    """Hard negatives a question, if the files have some."""
     language_block: Annotated[int, Between(1, 2**20)] = 1
     """Number of consecutive questions of one language, for losses that compare only these; 1 = any
     order."""
@@ -68,9 +68,7 @@ class QuestionsConfig(CheckedSettings):
     def __post_init__(self) -> None:
         _refuse_no_files("questions", self.paths)
         if self.valid and self.held_out:
-            raise ConfigError(
-                "data.questions: valid and held_out are both given; remove one of them"
-            )
+            raise ConfigError("data.questions: valid and held_out cannot be combined; remove one")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +81,7 @@ class MonolingualConfig(CheckedSettings):
     column: str | None = None
     """Column of tables; default: the one called by the language of the file's name, or ``text``."""
     batch_size: Annotated[int, Between(1, 2**31)] = 48
-    """Sentences per step, over all processes, where another feed goes by
+    """Sentences per step, over all processes, if another feed goes by
     ``run.global_batch_size``."""
     max_sentences: Annotated[int, Between(0, 2**62)] = 0
     """Per file, drawn by ``seed``; 0 = all."""
@@ -115,7 +113,7 @@ class FormsConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataConfig(CheckedSettings):
-    """[data]: what to train on.
+    """[data]: the training data.
 
     A method takes some of these feeds, most of them only the parallel corpus.
     """
@@ -128,7 +126,7 @@ class DataConfig(CheckedSettings):
     """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all
     equal."""
     caps: Caps = field(default_factory=Caps)
-    """Limits to what a language pair gets, e.g. ``caps.max_pairs = 100000``."""
+    """Limits of a language pair's share, e.g. ``caps.max_pairs = 100000``."""
     language_pairs: tuple[str, ...] = ()
     """Only these language pairs of the corpus, sides in either order, e.g. "eng_Latn-kor_Hang";
     default: all."""
@@ -136,7 +134,7 @@ class DataConfig(CheckedSettings):
     """Only this many pairs of each language pair, drawn by run.seed; default: all. ``caps`` limits
     their share only."""
     max_tokens: Annotated[int, Between(1, 2**31)] | None = None
-    """Longer sentences are cut to this many tokens; default: what the encoder can take."""
+    """Longer sentences are cut to this many tokens; default: the encoder's limit."""
     valid_pairs: Annotated[int, Between(0, 2**31)] = 1024
     """Rows of the validation set on which loss and collapse are measured."""
     valid_batch_size: Annotated[int, Between(1, 2**31)] | None = None
@@ -158,7 +156,7 @@ class DataConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if not any((self.corpus, self.labeled, self.questions, self.monolingual)):
             raise ConfigError(
-                "data: nothing to train on; give corpus, the folder that interlingua prepare wrote"
+                "data: no training data; set corpus to the folder that `interlingua prepare` wrote"
             )
         # refuses what is not a pair of languages; whether the corpus has it shows when it is opened
         for name in self.language_pairs:

@@ -124,7 +124,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     for feed in feeds:
         if given[feed] is None:
             key = "corpus" if feed == "parallel" else feed
-            raise ConfigError(f"data: the method {name} needs {feed} data; give data.{key}")
+            raise ConfigError(f"data: the method {name} requires {feed} data; set data.{key}")
     for feed in ("labeled", "questions", "monolingual"):
         if given[feed] is not None and feed not in feeds:
             raise ConfigError(
@@ -134,8 +134,8 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     kind = resolve_name(METHODS, name).label_kind_for(config.method.options)
     if data.labeled is not None and kind not in (None, data.labeled.kind):
         raise ConfigError(
-            f"data.labeled: kind is {data.labeled.kind!r}, but the method {name} learns from"
-            f" {kind!r}"
+            f"data.labeled: kind is {data.labeled.kind!r}, but the method {name} expects"
+            f" {kind!r}; change kind, or use another method"
         )
     vocabulary = _vocabulary(config)
     train: dict[FeedName, RowSource] = {}
@@ -161,7 +161,7 @@ def _need_pivot(config: TrainConfig, store: TokenStore) -> None:
     if wrong:
         raise ConfigError(
             f"method: the pairs {'-'.join(wrong[0])} have no side in the pivot language {pivot};"
-            " set method.pivot, or name the others in data.language_pairs"
+            " set method.pivot, or list the other pairs in data.language_pairs"
         )
 
 
@@ -181,7 +181,7 @@ def make_plan(
         source: its data.
         data: specifies the mixture.
         batch_size: rows of a step, over all ranks.
-        max_tokens: what the encoder can take.
+        max_tokens: the encoder's limit.
         seed: decides the order.
 
     Raises:
@@ -201,8 +201,8 @@ def make_plan(
     # Texts in memory were cut as they were read, before there was an encoder.
     if source.longest > max_tokens:
         raise ConfigError(
-            f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens};"
-            " lower the section's limit of tokens"
+            f"data.{feed}: a text has {source.longest} tokens, but the encoder reads at most"
+            f" {max_tokens}; lower the section's maximum number of tokens"
         )
     own: dict[str, Any] = {}
     if feed == "questions" and data.questions is not None:
@@ -227,8 +227,8 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
         if first != "parallel":
             key = f"data.{first}.batch_size"
         raise ConfigError(
-            f"{key} is {own[first]}, but this method's {first} data go by run.global_batch_size,"
-            f" which is {whole}; remove {key}"
+            f"{key} is {own[first]}, but the batch size of this method's {first} data is"
+            f" run.global_batch_size, {whole}; remove {key}"
         )
     return {first: whole} | {feed: own.get(feed, 0) or whole for feed in feeds[1:]}
 
@@ -249,12 +249,13 @@ def _vocabulary(config: TrainConfig) -> Vocabulary:
     if config.data.corpus is not None:
         if not config.data.corpus.is_dir():
             raise DataError(
-                "no such folder; run: interlingua prepare CONFIG", path=config.data.corpus
+                "folder not found; run: interlingua prepare CONFIG", path=config.data.corpus
             )
         return Vocabulary.load(config.data.corpus / "vocabulary")
     if config.encoder.path is None:
         raise ConfigError(
-            "data: without data.corpus there is no vocabulary for encoder.preset; give one of them"
+            "data: encoder.preset requires the vocabulary of a corpus; set data.corpus, or"
+            " encoder.path instead of encoder.preset"
         )
     return Vocabulary.of_model(config.encoder.path)
 
@@ -268,7 +269,7 @@ def _open_parallel(
     train = TokenStore.open(path / "train")
     if len(train) == 0:
         raise DataError(
-            "there are no pairs to train on; see the counts in manifest.json", path=path
+            "the corpus has no pairs to train on; check the counts in manifest.json", path=path
         )
     _check_vocabulary(train, vocabulary)
     selected(train, data.language_pairs)  # refuses a corpus that has none of them
@@ -277,7 +278,7 @@ def _open_parallel(
     missing = [name for name in data.language_pairs if named_pair(name) not in there]
     if missing:
         log.warning(
-            "%s has no pairs of %s, named in data.language_pairs; training goes on without",
+            "%s: no pairs of %s, which data.language_pairs lists; training continues without them",
             path,
             missing,
         )
@@ -296,7 +297,8 @@ def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
     """Refuse a store with ids that the vocabulary lacks or may read differently."""
     if store.vocabulary_digest != vocabulary.digest() or store.vocabulary_size != vocabulary.size:
         raise DataError(
-            "its tokens come from another vocabulary; prepare the corpus again", path=store.path
+            "the tokens were made with another vocabulary; prepare the corpus again",
+            path=store.path,
         )
 
 
@@ -307,7 +309,10 @@ def _open_labeled(
     assert section is not None
     train = _labeled_rows(section.paths, section, vocabulary, split="train")
     if train is None:
-        raise DataError("no labeled pairs to train on", path=section.paths[0])
+        raise DataError(
+            "no labeled pairs to train on; check kind and languages of data.labeled",
+            path=section.paths[0],
+        )
     return train, _labeled_rows(section.valid, section, vocabulary, split="dev")
 
 
@@ -369,7 +374,8 @@ def open_questions(
     train = _QuestionReader(section, vocabulary, two_towers).read(section.paths)
     if train is None:
         raise DataError(
-            "no question to train on in these languages; see data.questions", path=section.paths[0]
+            "no questions to train on in these languages; check data.questions",
+            path=section.paths[0],
         )
     if not section.held_out:
         rows = train.rows()
@@ -379,7 +385,7 @@ def open_questions(
     if held_out.all():
         raise ConfigError(
             f"data.questions: held_out = {section.held_out} leaves none of {len(held_out)}"
-            " questions to train on; lower it"
+            " questions to train on; lower held_out"
         )
     rows = train.rows()
     return _chosen_questions(rows, np.flatnonzero(~held_out)), _chosen_questions(
@@ -388,7 +394,7 @@ def open_questions(
 
 
 class _QuestionReader:
-    """Tokenizes questions as they are read, and stores each passage once."""
+    """Reader that tokenizes questions while reading, and stores each passage once."""
 
     def __init__(self, section: QuestionsConfig, vocabulary: Vocabulary, two_towers: bool) -> None:
         self._section = section
@@ -410,7 +416,7 @@ class _QuestionReader:
             ):
                 self._add(question)
             for reason, count in skipped.items():
-                log.warning("%s: left out %d: %s", path, count, reason)
+                log.warning("%s: skipped %d: %s", path, count, reason)
         if not self._positives:
             return None
         return self
@@ -510,7 +516,9 @@ def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> Toke
     for name, count in evaluation.counts.items():
         if count:
             log.warning(
-                "data.monolingual: left out %d sentences of the evaluation set %s", count, name
+                "data.monolingual: removed %d sentences that occur in the evaluation set %s",
+                count,
+                name,
             )
     return token_column(texts, languages, vocabulary, section.max_tokens)
 
@@ -529,7 +537,11 @@ def drawn_sentences(
     else:
         texts = list(clean)
     if not texts:
-        raise DataError("no sentences in it, or all of them are in evaluation sets", path=path)
+        raise DataError(
+            "no sentences remain: the file is empty, or all of them are in evaluation sets; add"
+            " other sentences",
+            path=path,
+        )
     return texts
 
 
@@ -546,7 +558,7 @@ def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys)
 
 
 class ColumnBuilder:
-    """Turns texts of any languages into a column of tokens, in order.
+    """Builder of a column of tokens from texts of any languages, in order.
 
     It never holds all texts or all Python integers at once. A token takes four bytes in an array,
     and about thirty as an integer in a list.

@@ -436,8 +436,8 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
     """
     if mesh.device_type == "cpu" and not _averages_on_cpu(mesh["data_parallel"]):
         raise ConfigError(
-            f"run: on a CPU torch {torch.__version__} adds the gradients of strategy 'fsdp' where"
-            " it should average them; use a newer torch, or run.strategy = 'ddp'"
+            f"run: torch {torch.__version__} computes wrong gradients with strategy 'fsdp' on a"
+            " CPU (sums instead of means); use a newer torch, or run.strategy = 'ddp'"
         )
     # Layers first: what is sharded already stays a unit of its own in the objective's.
     for module in list(objective.modules()):
@@ -459,16 +459,14 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
     """Return the device to compute on: the requested one, or for "auto" a GPU if available."""
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
-        raise ConfigError(
-            "run: device 'cuda' is requested and there is none; use --set run.device=cpu"
-        )
+        raise ConfigError("run: device 'cuda': no GPU found; pass --set run.device=cpu")
     if available and device != "cpu":
         return "cuda"
     return "cpu"
 
 
 class _Computation(FabricPrecision):
-    """Computes in float32, or in 16 bits where this loses little; keeps batches as they are.
+    """Precision plug-in: float32, or 16 bits with little loss; batches stay unchanged.
 
     Fabric's own plug-in rounds all numbers of a batch, labels of similarity among them, and looks
     at each of its words for that. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.
@@ -482,7 +480,7 @@ class _Computation(FabricPrecision):
         self.device = device
 
     def forward_context(self) -> AbstractContextManager[Any]:
-        """Autocast to the chosen precision."""
+        """Return autocast to the chosen precision."""
         if self.chosen == "fp32":
             return contextlib.nullcontext()
         dtype = torch.bfloat16 if self.chosen == "bf16" else torch.float16

@@ -57,8 +57,8 @@ class Launch:
         """
         if self.per_node > visible:
             raise ConfigError(
-                f"run: {self.per_node} processes on one machine need as many GPUs, and this one"
-                f" sees {visible}; {self.remedy}"
+                f"run: {self.per_node} processes on one machine require as many GPUs, but only"
+                f" {visible} are visible; {self.remedy}"
             )
 
 
@@ -78,12 +78,12 @@ def find_launch(devices: int) -> Launch:
     if TorchElasticEnvironment.detect():
         per_node = int(os.environ.get("LOCAL_WORLD_SIZE", started))
         _refuse_other_number(devices, started, "torchrun", "--nproc-per-node")
-        remedy = "lower torchrun's --nproc-per-node"
+        remedy = "lower --nproc-per-node of torchrun"
         return Launch(per_node, started // per_node, TorchElasticEnvironment(), remedy)
     if started > 1 and "LOCAL_RANK" not in os.environ:
         raise ConfigError(
-            f"WORLD_SIZE is {started} in the environment and LOCAL_RANK is not there; start by"
-            " torchrun"
+            f"the environment has WORLD_SIZE={started} but no LOCAL_RANK; start the processes"
+            " with torchrun"
         )
     # the processes that this command starts find their number in the environment
     return Launch(max(started, devices), 1, LightningEnvironment(), "lower devices")
@@ -98,8 +98,8 @@ def _of_srun(devices: int) -> Launch:
     by_node = os.environ.get("SLURM_TASKS_PER_NODE", str(per_node))
     if tasks % nodes or "," in by_node:
         raise ConfigError(
-            f"srun started {tasks} tasks on {nodes} nodes, by node {by_node}; give every node as"
-            " many: --ntasks-per-node"
+            f"srun started {tasks} tasks on {nodes} nodes unevenly ({by_node} per node); start"
+            " the same number on every node: --ntasks-per-node"
         )
     _refuse_other_number(devices, tasks, "srun", "--ntasks")
     node = int(os.environ.get("SLURM_NODEID", "0"))
@@ -116,8 +116,8 @@ def _of_srun(devices: int) -> Launch:
     os.environ.setdefault("MASTER_PORT", str(port))
     # A task of --gpus-per-task sees only its own GPU, and NCCL has no direct way to the others.
     remedy = (
-        f"let every task see all GPUs of its node by --gpus-per-node={per_node} in place of"
-        " --gpus-per-task and --gpu-bind, or start fewer tasks: --ntasks-per-node"
+        f"make all GPUs of a node visible to every task with --gpus-per-node={per_node} instead"
+        " of --gpus-per-task and --gpu-bind, or start fewer tasks with --ntasks-per-node"
     )
     return Launch(per_node, nodes, LightningEnvironment(), remedy)
 
@@ -126,6 +126,6 @@ def _refuse_other_number(devices: int, started: int, by: str, option: str) -> No
     """Refuse another number of processes than was started; the default 1 accepts any."""
     if devices not in (1, started):
         raise ConfigError(
-            f"run: devices is {devices}, but {by} started {started} processes; leave devices out,"
-            f" or change {by}'s {option}"
+            f"run: devices is {devices}, but {by} started {started} processes; remove devices,"
+            f" or change {option} of {by}"
         )

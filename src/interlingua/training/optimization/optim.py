@@ -121,7 +121,7 @@ def trust_ratios(
     lengths = torch.stack(torch._foreach_norm(weights))
     steps = torch.stack(torch._foreach_norm(updates))
     ratios = torch.where((lengths > 0) & (steps > 0), coefficient * lengths / steps, 1.0)
-    # Every process has all of them; where weights are sharded, torch 2.7 can't unbind them before.
+    # Every process has all of them; if weights are sharded, torch 2.7 can't unbind them before.
     return list(gather_tensor(ratios).unbind())
 
 

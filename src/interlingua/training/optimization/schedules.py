@@ -95,8 +95,8 @@ def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
     kept = config.rate * config.learning_rate_steps
     peak = peak_learning_rate(config, max_steps)
     lines = [
-        f"learning rate: learning_rate * steps = {kept:.4g} is kept, so {config.rate:g} of"
-        f" {config.learning_rate_steps:,} steps becomes {peak:.4g} in {max_steps:,}"
+        f"learning rate: learning_rate * steps = {kept:.4g} is kept, so {config.rate:g} for"
+        f" {config.learning_rate_steps:,} steps becomes {peak:.4g} for {max_steps:,}"
     ]
     # LARS's step is this share of a matrix's norm, whatever the gradient: a short run that keeps
     # the product may ask for more than training bears.
@@ -104,8 +104,8 @@ def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
     if config.name == "lars" and share > LARS_DIVERGES:
         enough = math.ceil(kept * config.trust_coefficient / LARS_DIVERGES)
         lines.append(
-            f"warning: steps of {share:.1%} of a matrix's norm are likely to diverge; train"
-            f" {enough:,} steps at least, or set optimizer.learning_rate_steps=0 and choose the"
+            f"warning: steps of {share:.1%} of a matrix's norm are likely to diverge; train at"
+            f" least {enough:,} steps, or set optimizer.learning_rate_steps=0 and choose the"
             " rate on the validation loss"
         )
     return lines

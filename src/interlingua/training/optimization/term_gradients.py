@@ -92,8 +92,8 @@ class TermGradients:
             if norm < FAINT * finite[strongest] and name not in self._reported:
                 self._reported.add(name)
                 lines.append(
-                    f"the term {name} hardly trains: the norm of its gradient is {norm:.1e}, that"
-                    f" of {strongest} {finite[strongest]:.1e};"
+                    f"the term {name} has almost no effect: the norm of its gradient is"
+                    f" {norm:.1e}, that of {strongest} is {finite[strongest]:.1e};"
                     f" {_remedy(objective, finite, name, strongest)}"
                 )
         return lines
@@ -102,18 +102,18 @@ class TermGradients:
 def _remedy(objective: Objective, norms: Mapping[str, float], faint: str, strongest: str) -> str:
     """Return the weight that would make the norms of two terms equal, and how to set it."""
     if not norms[faint]:
-        return "no weight changes a gradient of 0: switch it off"
+        return "its gradient is 0, which no weight can change: switch the term off"
     ratio = norms[strongest] / norms[faint]
     own, other = objective.weight_of(faint), objective.weight_of(strongest)
     if own is not None:
         option, value = own
         balancing = f"{option} = {value * ratio:.3g} (now {value:g}) would balance them"
-        return f"{balancing}; raise it, or switch the term off"
+        return f"set {balancing}, or switch the term off"
     if other is not None:
         option, value = other
         balancing = f"{option} = {value / ratio:.3g} (now {value:g}) would balance them"
-        return f"it has no weight of its own: {balancing}"
-    return f"it has no weight of its own: multiply it by {ratio:.3g} to balance them"
+        return f"it has no weight of its own; {balancing}"
+    return f"it has no weight of its own; multiply the term by {ratio:.3g} to balance them"
 
 
 def _gradient_norm(term: Tensor, weights: list[torch.nn.Parameter]) -> float:

@@ -50,8 +50,8 @@ def static_start(
     width = dim or teacher.dim
     if not 1 <= width <= teacher.dim:
         raise ConfigError(
-            f"dim is {width}, but the teacher's vectors have {teacher.dim} numbers; choose 1 to"
-            " that"
+            f"dim: expected a number from 1 to {teacher.dim}, the width of the teacher's"
+            f" vectors, found {width}"
         )
     spelled = [spelling(vocabulary.decode([token])) for token in range(vocabulary.size)]
     vectors = np.asarray(teacher.encode(spelled), dtype=np.float64)

@@ -112,7 +112,7 @@ def static_run_config(
     for section, values in sections.items():
         if not isinstance(values, dict):
             raise ConfigError(
-                f"--set {section}: expected SECTION.KEY=VALUE, e.g. run.max_steps=500"
+                f"--set {section}: expected SECTION.KEY=VALUE, for example run.max_steps=500"
             )
         # Another method would refuse the recipe's options, and two lengths contradict each other.
         if section == "method" and values.get("name", "infonce") != "infonce":

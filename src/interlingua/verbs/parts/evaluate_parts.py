@@ -22,7 +22,7 @@ from interlingua.runtime.processes import LibraryContext, end_with_parent
 from interlingua.runtime.progress import SILENT, Progress
 
 EvaluateFunction = Callable[[Any, Progress], object]
-"""Evaluates as options say; a function of a module, which the processes import."""
+"""Function of a module that evaluates by options. The processes import it."""
 _SECONDS = 0.5
 """Between two looks at how far the first part is."""
 
@@ -41,21 +41,23 @@ def check_devices(options: Any) -> None:
 
     if not isinstance(options.model, str | os.PathLike):
         raise ConfigError(
-            "devices starts processes that each load the model: name its folder, or hf:owner/name"
+            "devices starts processes that each load the model; pass a model directory or"
+            " hf:owner/name"
         )
     for name in ("shard", "budget"):
         if getattr(options, name) is not None:
-            raise ConfigError(f"devices and {name} exclude one another; drop one of them")
+            raise ConfigError(f"devices and {name} cannot be combined; remove one")
     if options.device not in (None, "cuda", "cpu"):
         raise ConfigError(
-            f"devices takes a GPU for each process, or the CPU; drop device {options.device!r}"
+            f"devices uses one GPU for each process, or the CPU; remove device {options.device!r}"
         )
     if options.device == "cpu":
         return
     gpus = torch.cuda.device_count()
     if gpus and (options.devices or 0) > gpus:
         raise ConfigError(
-            f"devices is {options.devices}, but there are {gpus} GPUs; set {gpus}, or --device cpu"
+            f"devices is {options.devices}, but this machine has {gpus} GPUs; pass {gpus}, or"
+            " --device cpu"
         )
 
 
@@ -122,9 +124,10 @@ def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -
         for process in running:
             if process.exitcode:
                 raise TaskError(
-                    f"a process that embeds a part ended with {process.exitcode} (is the memory"
-                    " full? A script that defines a task needs if __name__ == '__main__' around"
-                    " this call); the same command goes on where it was stopped"
+                    f"a process that embeds a part ended with exit code {process.exitcode}; check"
+                    " that memory is free, and that a script which defines a task calls this"
+                    " function below if __name__ == '__main__'; then run the same command again"
+                    " to resume"
                 )
         running = [process for process in running if process.exitcode is None]
     _read(messages, progress)

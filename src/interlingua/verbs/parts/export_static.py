@@ -63,8 +63,8 @@ def export_static(
     )
     if result.interrupted:
         raise InterlinguaError(
-            f"stopped after step {result.step} of {result.max_steps}, saved in {work}; the same"
-            " command goes on"
+            f"stopped after step {result.step} of {result.max_steps}, saved in {work}; run the"
+            " same command again to resume"
         )
     best = result.best or result.model
     assert best is not None
@@ -77,7 +77,7 @@ def export_static(
         teacher.eval()  # without dropout
         compared = against(teacher, Encoder.load(output), folder, prompt=usual_prompt(teacher))
         lines = [f"{model} (slow) and {output} (fast) on {folder}:", *compared.lines()]
-    return done, [*lines, f"{work}: the training run; remove it when you are done"]
+    return done, [*lines, f"{work}: the training run; delete it when it is no longer needed"]
 
 
 def _evaluator(folder: Path) -> Evaluator | None:

@@ -21,10 +21,14 @@ from interlingua.config.registry import SUITES, import_place
 from interlingua.errors import CheckpointError, ConfigError, DataError, require_extra
 from interlingua.storage.files import PathLike, is_special, open_raw, stem_and_suffix, tab_rows
 from interlingua.storage.remote import WILD, expand_pattern, filesystem, is_remote, state
-from interlingua.verbs.parts.shared_options import BACKEND, STANDARD_INPUT, join_names
+from interlingua.verbs.parts.shared_options import (
+    BACKEND,
+    MODEL_FILES,
+    STANDARD_INPUT,
+    is_folder_or_pattern,
+    join_names,
+)
 
-MODEL_FILES = ("config.json", "modules.json")
-"""Files of a model directory, one of which is read first."""
 _MAPPED_FILE = "mapped_encoder.json"
 """File in the folder of the backend ``mapped``."""
 BACKEND_PACKAGES = {
@@ -86,7 +90,7 @@ def check_inputs(options: Options) -> None:
             continue
         if reads == "model" and not _has_all_vectors(options):
             check_model(value, getattr(options, "backend", BACKEND))
-        elif reads == "text" and _is_in_memory(options):
+        elif reads in ("text", "text or folder") and _is_in_memory(options):
             continue
         elif reads == "file" and not isinstance(value, str | os.PathLike):
             continue  # an array or a list, where Python may give one
@@ -134,11 +138,13 @@ def check_model(model: Any, backend: str = BACKEND) -> None:
         _check_function(name)
     elif backend == "vectors" and not Path(name).expanduser().is_dir():
         raise DataError(
-            "no such folder; it holds NAME.npy next to NAME.txt, a row per line", path=name
+            "folder not found; expected a folder that contains NAME.npy and NAME.txt, one row per"
+            " line",
+            path=name,
         )
     elif backend == "mapped" and not (Path(name) / _MAPPED_FILE).is_file():
         raise CheckpointError(
-            f"{Path(name) / _MAPPED_FILE}: no such file; is this a model directory?"
+            f"{Path(name) / _MAPPED_FILE}: file not found; pass the path of a model directory"
         )
     # Foreign backends check their own models; the hub is contacted only when a model is loaded.
     if backend not in (BACKEND, *BACKEND_PACKAGES) or name.startswith(HUB_PREFIX):
@@ -148,7 +154,7 @@ def check_model(model: Any, backend: str = BACKEND) -> None:
     folder = locate(model)
     if backend == BACKEND and not any((folder / file).is_file() for file in MODEL_FILES):
         raise CheckpointError(
-            f"{folder / MODEL_FILES[0]}: no such file; is this a model directory?"
+            f"{folder / MODEL_FILES[0]}: file not found; pass the path of a model directory"
         )
 
 
@@ -156,7 +162,7 @@ def _check_function(name: str) -> None:
     """Check that the module of ``module:function`` is there; it is imported later."""
     module = name.partition(":")[0]
     if ":" not in name:
-        raise ConfigError(f"{name!r}: expected module:function, e.g. mycode:embed")
+        raise ConfigError(f"{name!r}: expected module:function, for example mycode:embed")
     top = module.partition(".")[0]
     is_here = Path(f"{top}.py").is_file() or Path(top).is_dir()
     if not is_here and not _is_installed(top):
@@ -187,7 +193,7 @@ def check_file(path: PathLike) -> None:
     if is_special(name):
         return
     if not os.path.exists(name):
-        raise DataError("no such file; check the path", path=path)
+        raise DataError("file not found; check the path", path=path)
     with open_raw(name):
         pass
 
@@ -221,6 +227,16 @@ def check_text_file(name: Any) -> None:
         return
     for part in expand_pattern(name):
         check_file(part)
+
+
+def check_text_or_folder(name: Any) -> None:
+    """Check a text file or the matches of a pattern; a folder is listed by its reader."""
+    if is_folder_or_pattern(name) and not os.path.isdir(name):
+        # Folders below a pattern's mark are searched, too.
+        if not glob.glob(name, recursive=True):
+            raise DataError("no file matches; check the pattern", path=name)
+    elif not is_folder_or_pattern(name):
+        check_text_file(name)
 
 
 def check_text_files(names: Any) -> None:
@@ -290,7 +306,7 @@ def check_paths(paths: Any) -> None:
 def check_folder(path: Any) -> None:
     """Check that a folder is there."""
     if not os.path.isdir(path):
-        raise DataError("no such folder; check the path", path=path)
+        raise DataError("folder not found; check the path", path=path)
 
 
 def check_folders(paths: Any) -> None:
@@ -336,7 +352,7 @@ def check_document_list(path: PathLike) -> None:
             continue
         for name in filter(None, names):
             if not is_remote(name) and not os.path.exists(name):
-                raise DataError(f"{name}: no such file; check the path", path=path, line=number)
+                raise DataError(f"{name}: file not found; check the path", path=path, line=number)
 
 
 def check_index(folder: PathLike) -> None:
@@ -374,6 +390,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "models": check_models,
     "paths": check_paths,
     "text": check_text_file,
+    "text or folder": check_text_or_folder,
     "texts": check_text_files,
     "texts or folders": check_texts_or_folders,
 }
@@ -466,7 +483,7 @@ def check_training(table: Mapping[str, Any], path: PathLike) -> None:
     if isinstance(data.get("corpus"), str):
         corpus = from_mapping(_TrainingCorpus, {"corpus": data["corpus"]}, where=where).corpus
         if corpus is not None and not corpus.is_dir():
-            raise DataError("no such folder; run: interlingua prepare CONFIG", path=corpus)
+            raise DataError("folder not found; run: interlingua prepare CONFIG", path=corpus)
     for section in (data, *(_section(data, name) for name in data)):
         known = {
             name: section[name]

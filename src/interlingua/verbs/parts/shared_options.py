@@ -43,9 +43,11 @@ STANDARD_INPUT = "-"
 BACKEND = "interlingua"
 """The backend of our own models."""
 # Only built-in ones: a search for installed ones would slow ``--help`` and change it.
-BACKENDS_HELP = f"{', '.join(BACKENDS)}, or package.module:Class."
+BACKENDS_HELP = f"Backend that runs the model: {', '.join(BACKENDS)}, or package.module:Class."
 
 
+MODEL_FILES = ("config.json", "modules.json")
+"""Files of a model directory, one of which is read first."""
 REQUIRED = dataclasses.MISSING
 """Marker of an option without a default."""
 
@@ -106,8 +108,8 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
     if isinstance(encoder, str) or not callable(embed):
         kind = type(encoder).__name__
         raise ConfigError(
-            "expected an encoder (interlingua.load), a model's folder or a function first, got"
-            f" {with_article(kind)}"
+            "the first argument: expected an encoder (interlingua.load), a model's folder or a"
+            f" function, found {with_article(kind)}"
         )
     # A typed name, because mypy refuses to return a value of type Any.
     function: Callable[..., Any] = embed
@@ -120,7 +122,8 @@ class BadLineOptions(Options):
 
     on_error: str = option(
         "stop",
-        "Of lines that can't be read: stop at the first, or skip, count and keep them in a file.",
+        "How to handle unreadable lines: stop at the first, or skip them (they are counted and"
+        " written to a file).",
         group=INPUT,
     )
 
@@ -131,11 +134,11 @@ class RayOptions(Options):
 
     ray: str | None = option(
         None,
-        "Share the work out: local (processes of this machine), auto, host:6379 or"
+        "Run on Ray workers: local (processes on this machine), auto, host:6379 or"
         " ray://host:10001.",
     )
     ray_cores: Annotated[int, AtLeast(1)] = option(
-        1, "Cores of each task on Ray, which holds the model once."
+        1, "Number of cores of each Ray task; each task loads the model once."
     )
 
 
@@ -144,7 +147,7 @@ class BackendOptions(Options):
     """Backend of the model, and its device."""
 
     device: str | None = option(
-        None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
+        None, "Device: cpu, cuda, cuda:1; by default a GPU if there is one.", group=MODEL
     )
     backend: str = option(
         BACKEND,
@@ -152,7 +155,10 @@ class BackendOptions(Options):
         group=MODEL,
     )
     settings: Sequence[str] | None = option(
-        None, "BACKEND.OPTION=VALUE: openai.dimensions=256.", group=MODEL, flags=("--set",)
+        None,
+        "Option of the backend, BACKEND.OPTION=VALUE: openai.dimensions=256; repeatable.",
+        group=MODEL,
+        flags=("--set",),
     )
 
 
@@ -161,10 +167,12 @@ class BatchOptions(BackendOptions):
     """Backend of the model, its texts, and the batch size."""
 
     prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every input.", group=MODEL
+        None,
+        "Prompt before every input: the name of a prompt of the model, or a text.",
+        group=MODEL,
     )
     batch_tokens: Annotated[int, AtLeast(1)] = option(
-        16_384, "Tokens per batch at most.", group=MODEL, unit="tokens"
+        16_384, "Maximum number of tokens in a batch.", group=MODEL, unit="tokens"
     )
 
 
@@ -173,16 +181,20 @@ class DtypeOptions(Options):
     """The type of the numbers that a model computes in."""
 
     dtype: str | None = option(
-        None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
+        None,
+        "Type to compute in: float32 (the default), tf32, bfloat16, float16, int8 or auto.",
+        group=MODEL,
     )
 
 
 @dataclass(frozen=True)
 class LineOptions(Options):
-    """How long a line may be."""
+    """Options that limit the length of a line."""
 
     max_line: Annotated[int, AtLeast(1)] = option(
-        MAX_LINE_CHARACTERS, "Characters that a line may have.", unit="characters"
+        MAX_LINE_CHARACTERS,
+        "Maximum number of characters of a line; a longer line is an error.",
+        unit="characters",
     )
 
 
@@ -192,7 +204,7 @@ class CacheOptions(Options):
 
     cache: PathLike | None = option(
         None,
-        "Folder that keeps all vectors for further runs of this model.",
+        "Folder that keeps the vectors of a model for later runs.",
         group=OUTPUT,
         kind=Path,
         envvar="INTERLINGUA_CACHE",
@@ -204,10 +216,15 @@ class PairOptions(Options):
     """Languages of two texts."""
 
     source_language: str | None = option(
-        None, "Any code; from the file's name (news.de.txt, dev.zh) by default.", group=INPUT
+        None,
+        "Language of the source, in any code; by default that of the file's name (news.de.txt,"
+        " dev.zh).",
+        group=INPUT,
     )
     target_language: str | None = option(
-        None, "Any code; from the file's name by default.", group=INPUT
+        None,
+        "Language of the target, in any code; by default that of the file's name.",
+        group=INPUT,
     )
 
 
@@ -216,16 +233,19 @@ class SheetOptions(Options):
     """The part of a table that is read."""
 
     sheet: str | None = option(
-        None, "Sheet of .xlsx, by its name or its number from 1; the first by default.", group=INPUT
+        None,
+        "Sheet of an .xlsx file, by name or by number from 1; the first by default.",
+        group=INPUT,
     )
     header_row: Annotated[int, AtLeast(1)] | None = option(
         None,
-        "Row of a table with the names of the columns, from 1; found, or the first, by default.",
+        "Row of a table that holds the column names, counted from 1; found automatically by"
+        " default.",
         group=INPUT,
     )
 
     def column_choice(self, name: str | None) -> ColumnChoice:
-        """Return a column with its sheet and header row; None if nothing is given.
+        """Return a column with its sheet and header row; None without a name.
 
         Args:
             name: of the column.
@@ -241,11 +261,13 @@ class ColumnOptions(PairOptions, SheetOptions):
 
     source_column: str | None = option(
         None,
-        "Column of a source in a table, by name or number from 1; the one called by the language,"
-        " or text, by default.",
+        "Column of the sources in a table, by name or by number from 1; by default the one"
+        " named by the language, or text.",
         group=INPUT,
     )
-    target_column: str | None = option(None, "Column of a target in a table.", group=INPUT)
+    target_column: str | None = option(
+        None, "Column of the targets in a table, by name or by number from 1.", group=INPUT
+    )
 
 
 @dataclass(frozen=True)
@@ -254,17 +276,17 @@ class AlignmentOptions(Options):
 
     max_sentences: defaults.MaxSentences = option(
         defaults.MAX_SENTENCES,
-        "Sentences in a link at most, both sides together.",
+        "Maximum number of sentences in a link, both sides together.",
         group=SEARCH,
     )
     skip_quantile: defaults.SkipQuantile = option(
         defaults.SKIP_QUANTILE,
-        "Leaving a sentence alone costs this quantile of what random pairs cost.",
+        "Cost of leaving a sentence unlinked, as a quantile of the costs of random pairs, 0 to 1.",
         group=SEARCH,
     )
     band: defaults.BandWidth = option(
         defaults.BAND,
-        "Sentences on either side of the coarse path in which the fine one is searched.",
+        "Number of sentences on each side of the coarse path in which the fine path is searched.",
         group=SEARCH,
         unit="sentences",
     )
@@ -276,7 +298,7 @@ class SplitOptions(Options):
 
     split: bool = option(
         False,
-        "The texts are not one sentence per line: split them into sentences first.",
+        "Split the texts into sentences first, because they do not have one sentence per line.",
         group=INPUT,
     )
 
@@ -286,8 +308,8 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
     """A model, and how it computes."""
 
     model: Model = argument(
-        "Model directory or hf:owner/name, or what the backend reads; left out before a file, it"
-        " is mini.",
+        "Model folder, hf:owner/name, or what --backend loads; if it is left out before a file,"
+        " mini.",
         reads="model",
     )
 
@@ -323,6 +345,47 @@ def is_file_name(name: str) -> bool:
     return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
 
 
+def is_folder_or_pattern(path: object) -> bool:
+    """Return whether a value names a folder or a pattern of files on this machine."""
+    if not isinstance(path, str | os.PathLike):
+        return False
+    name = os.fspath(path)
+    if is_remote(name):
+        return False
+    return os.path.isdir(name) or (any(mark in name for mark in WILD) and not os.path.exists(name))
+
+
+def is_model_folder(path: PathLike) -> bool:
+    """Return whether a folder holds a model; that of a run has its models in folders."""
+    return any((Path(path) / name).is_file() for name in (*MODEL_FILES, "run.json"))
+
+
+def is_text_folder(first: object, given: Mapping[str, Any]) -> bool:
+    """Return whether the first argument of a verb is a folder of texts, and so no model.
+
+    Args:
+        first: the argument.
+        given: options that were passed by name.
+    """
+    if "model" in given or given.get("backend", BACKEND) != BACKEND:
+        return False
+    if not isinstance(first, str | os.PathLike) or not Path(first).is_dir():
+        return False
+    # A model without its description is an error that names the missing file.
+    names = os.listdir(first)
+    return bool(names) and not is_model_folder(first) and not any(map(_is_of_weights, names))
+
+
+def _is_of_weights(name: str) -> bool:
+    return name.endswith((".safetensors", ".bin", ".pt", ".onnx"))
+
+
+def is_output_folder(path: PathLike) -> bool:
+    """Return whether an output is a folder: it exists as one, or its name has no suffix."""
+    name = os.fspath(path)
+    return os.path.isdir(name) or not stem_and_suffix(name.rstrip("/"))[1]
+
+
 def _holds_texts(value: Any) -> bool:
     """Return whether a value that is no path holds texts, and so is no model."""
     if callable(getattr(value, "encode", value)):
@@ -351,23 +414,27 @@ class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
     """Two texts, and how pairs of their sentences are found."""
 
     source: PathLike | Sequence[str] = argument(
-        "Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst,"
-        " 'part-*.gz', s3://...",
-        reads="text",
+        "Text of one language: one sentence per line, or .csv, .xlsx; also .gz, .xz, .zst,"
+        " 'part-*.gz', s3://..., or a folder.",
+        reads="text or folder",
     )
-    target: PathLike | Sequence[str] = argument(
-        "Text of the other language, in any of these formats.", reads="text"
+    target: PathLike | Sequence[str] | None = argument(
+        "Text of the other language, in any of these formats; without it, SOURCE is a folder of"
+        " both languages.",
+        None,
+        kind=str,
+        reads="text or folder",
     )
     # Contents of the files.
     layout: str = option(
         "auto",
-        "lines, ids (id TAB text), documents (document TAB text), or auto; with --documents that"
-        " is the last.",
+        "Layout of the lines: lines (only a text), ids (id TAB text), documents (document TAB"
+        " text), or auto; with --documents, auto means documents.",
         group=INPUT,
     )
     source_vectors: PathLike | None = option(
         None,
-        "Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.",
+        "Vectors of the source's lines, .npy or LASER's raw float32, in place of the model.",
         group=INPUT,
         reads="text",
     )
@@ -376,9 +443,16 @@ class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
     )
     work: PathLike | None = option(
         None,
-        "Folder of all that is made on the way; OUTPUT.work by default, then removed.",
+        "Folder for intermediate files; by default OUTPUT.work, which is removed at the end.",
         kind=Path,
     )
+
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """Return the default model if the first argument is a text, or a folder of texts."""
+        if is_text_folder(first, given):
+            return DEFAULT_MODEL
+        return super().left_out(first, given)
 
     @property
     def search_device(self) -> str:

@@ -60,7 +60,7 @@ def test_cues_of_one_time_are_pairs_with_speakers_and_groups(film):
     ]
     assert pairs[0][2:4] == ("deu_Latn", "eng_Latn")
     assert pair_fields(pairs[0]) == {"start": "00:00:01,000", "end": "00:00:03,000"}
-    assert +skipped == {"cues without one at the same time": 2}
+    assert +skipped == {"cues without a cue at the same time": 2}
 
 
 def test_names_of_two_files(film):

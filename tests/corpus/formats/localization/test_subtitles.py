@@ -1,4 +1,4 @@
-"""Cues of subtitles, whatever stands between them."""
+"""Cues of subtitles, with any lines between them."""
 
 from __future__ import annotations
 

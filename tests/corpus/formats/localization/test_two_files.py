@@ -34,7 +34,7 @@ def test_what_is_not_clear_is_refused(folder):
     for path in ("en.json", "other.de.json", "none"):
         with pytest.raises(DataError, match="a,b"):
             names(folder, folder / path)
-    with pytest.raises(DataError, match="name both"):
+    with pytest.raises(DataError, match="--source-language and --target-language"):
         names(folder, f"{folder}/x,{folder}/y")
 
 

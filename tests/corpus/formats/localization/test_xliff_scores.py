@@ -1,4 +1,4 @@
-"""What is written for a pair, and where; see also ``test_xliff``."""
+"""Scores that are written for a pair, and their places; see also ``test_xliff``."""
 
 from __future__ import annotations
 

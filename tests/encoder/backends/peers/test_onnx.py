@@ -26,7 +26,7 @@ def info_of(name, shape, of=kind.FLOAT):
 
 
 def save_graph(path, nodes, outputs, *, inputs=("input_ids",), **constants):
-    """A graph of texts: ``nodes`` are the arguments of ``make_node``."""
+    """Save a graph of texts; ``nodes`` are the arguments of ``make_node``."""
     made = [helper.make_node(*arguments, **options) for *arguments, options in nodes]
     puts = [info_of(name, ["b", "t"], kind.INT64) for name in inputs]
     weights = [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()]
@@ -37,7 +37,7 @@ def save_graph(path, nodes, outputs, *, inputs=("input_ids",), **constants):
 
 
 def write_graph(path, table, *, pooled=None, inputs=("input_ids", "attention_mask"), width=None):
-    """A graph that gives as token states rows of a table.
+    """Write a graph that returns rows of a table as token states.
 
     ``pooled`` names a second output, the mean over all positions.
     """
@@ -73,7 +73,7 @@ def folder(tmp_path, word_vocabulary, table):
 
 
 def by_hand(vocabulary, table, mode):
-    """Each text on its own: its ids' rows, pooled and scaled to length 1."""
+    """Encode each text separately: its ids' rows, pooled and scaled to length 1."""
     rows = [table[vocabulary.encode([text], max_tokens=120)[0]] for text in TEXTS]
     pooled = [{"mean": row.mean(0), "max": row.max(0), "cls": row[0]}[mode] for row in rows]
     return np.stack([vector / np.linalg.norm(vector) for vector in pooled])
@@ -145,7 +145,7 @@ def test_a_graph_with_only_vectors_cant_be_pooled_otherwise(folder, table):
     ]
     save_graph(folder / "model.onnx", nodes, [info_of("vector", ["b", 6])], table=table)
     assert load(folder)[1].pooling == "in the graph"
-    with pytest.raises(ConfigError, match="pools by itself"):
+    with pytest.raises(ConfigError, match="remove the pooling option"):
         load(folder, pooling="cls")
 
 
@@ -154,15 +154,15 @@ def test_a_graph_with_only_vectors_cant_be_pooled_otherwise(folder, table):
     [
         (
             lambda f, t: (f / "onnx" / "model.onnx").unlink(),
-            r"no model\.onnx or .* here",
+            r"model\.onnx or .* not found",
         ),
         (
             lambda f, t: (f / "onnx" / "model.onnx").write_bytes(b"nonsense"),
-            "onnxruntime can't run it",
+            "onnxruntime cannot run the graph",
         ),
         (
             lambda f, t: write_graph(f / "model.onnx", t, inputs=("input_ids", "pixels")),
-            "asks for the input 'pixels'",
+            "requires the input 'pixels'",
         ),
     ],
 )

@@ -75,16 +75,14 @@ def test_what_is_no_model_is_one_line(prompted, tmp_path, file, content):
     said = str(error.value)
     assert said.startswith(str(folder))
     if file != "modules.json":  # which is looked at before
-        assert said.startswith(f"{folder}: sentence-transformers can't load this (")
-        assert said.endswith(
-            "; give a model directory that it has saved or hf:owner/name, or another --backend"
-        )
+        assert said.startswith(f"{folder}: sentence-transformers cannot load the model (")
+        assert said.endswith("; use a folder that it saved, hf:owner/name, or another --backend")
     assert "\n" not in said
 
 
 def test_it_computes_in_no_bytes(prompted):
     pytest.importorskip("sentence_transformers")
-    with pytest.raises(ConfigError, match=r"computes in float32, bfloat16, float16, got int8"):
+    with pytest.raises(ConfigError, match="cannot compute in int8"):
         load_encoder(prompted, backend="sentence-transformers", dtype="int8")
 
 
@@ -102,7 +100,7 @@ def test_it_computes_in_no_bytes(prompted):
     ],
 )
 def test_code_of_a_model_folder_is_refused(prompted, tmp_path, monkeypatch, kind, settings):
-    """sentence-transformers 5.0 runs it, later ones import what a router or a dense layer names."""
+    """Try routers and dense layers. sentence-transformers would run or import their code."""
     pytest.importorskip("sentence_transformers")
     folder, ran = tmp_path / "model", tmp_path / "ran"
     shutil.copytree(prompted, folder)
@@ -115,7 +113,7 @@ def test_code_of_a_model_folder_is_refused(prompted, tmp_path, monkeypatch, kind
     (folder / "9_Own" / "config.json").write_text(json.dumps(settings))
     monkeypatch.syspath_prepend(folder)
     monkeypatch.chdir(folder)
-    with pytest.raises(CheckpointError, match=r"own, and code|torch\.nn|tokenizer_class"):
+    with pytest.raises(CheckpointError, match=r"and code|torch\.nn|tokenizer_class"):
         load_encoder(str(folder), backend="sentence-transformers")
     assert not ran.exists()
 

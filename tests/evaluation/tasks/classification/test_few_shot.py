@@ -74,7 +74,7 @@ def test_a_label_that_is_only_tested_counts_as_wrong(tmp_path):
 
 
 def mteb_scores(x, y, test_x, test_y, **options):
-    """mteb's own task class, its vectors given."""
+    """Run mteb's own task class on these vectors."""
     pytest.importorskip("mteb")
     datasets = pytest.importorskip("datasets")
     from mteb.abstasks.classification import AbsTaskClassification

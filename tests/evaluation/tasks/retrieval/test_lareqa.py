@@ -22,7 +22,7 @@ OTHERS = "recall_at_20_other_languages"
 
 
 def write_set(folder, code, sentences, questions):
-    """A file in XQuAD-R's form: one paragraph.
+    """Write a file in XQuAD-R's form: one paragraph.
 
     Questions as (id, text, number of the sentence that answers).
     """
@@ -48,7 +48,7 @@ def write_set(folder, code, sentences, questions):
 
 @pytest.fixture
 def folder(tmp_path):
-    """English sentences at 0, 10 and 50 degrees, German at 30, 12 and 80.
+    """English sentences at 0, 10 and 50 degrees, German ones at 30, 12 and 80.
 
     The first of each answers question q.
     """
@@ -106,8 +106,7 @@ def test_language_shares_of_the_first_20_worked_by_hand(tmp_path):
 
 
 def test_ir_measures_computes_the_same_map(tmp_path):
-    """Over the whole ranking, with many equal scores: inner products of small whole numbers are
-    exact."""
+    """Compare over the whole ranking, with many equal scores of exact integer products."""
     ir_measures = pytest.importorskip("ir_measures")
     rng = np.random.default_rng(0)
     folder = tmp_path / "xquad_r"
@@ -173,7 +172,9 @@ def test_it_shares_its_reciprocal_rank_with_xquad_r(folder):
 def test_answers_in_some_languages_only(folder):
     write_set(folder, "en", ["en 0", "en 10"], [("q", "ask 4", 0), ("only", "ask 9", 1)])
     result = evaluate(LAReQA(), folder)
-    assert result.notes == ("en: no answer in another language, in map alone: 1 question",)
+    assert result.notes == (
+        "en: without an answer in another language, scored only in map: 1 question",
+    )
     # query at 4: en 0, en 10, de 12, de 30; query at 9: en 10 first
     assert by_name(result)["en"]["map"] == pytest.approx((0.75 + 1) / 2)
     assert by_name(result)["en"]["map_without_own_answer"] == pytest.approx(1 / 3)
@@ -207,7 +208,7 @@ def test_wrong_first_sentences_and_runs_are_kept(folder, tmp_path):
 
 
 def test_one_language_is_no_pool_and_nothing_is_embedded(folder, number_encoder):
-    with pytest.raises(LanguageAbsentError, match=r"1 language here; 2 .*--languages"):
+    with pytest.raises(LanguageAbsentError, match=r"2 languages .*found 1 .*--languages"):
         evaluate(LAReQA(languages=["en"]), folder, number_encoder)
     assert number_encoder.texts == []
     (folder / "de.json").unlink()
@@ -218,7 +219,7 @@ def test_one_language_is_no_pool_and_nothing_is_embedded(folder, number_encoder)
 def test_a_suite_of_one_language_goes_on_without_it(folder, caplog):
     tasks = build_tasks(["xquad_r", "lareqa", "mixed_pool"], languages=["en"], data=folder.parent)
     assert [task.name for task in tasks] == ["xquad_r", "mixed_pool"]
-    assert "lareqa: nothing in en" in caplog.text
+    assert "lareqa: no data in en" in caplog.text
 
 
 def test_a_budget_leaves_languages_out(folder):
@@ -238,7 +239,7 @@ def test_a_budget_leaves_languages_out(folder):
 
 
 def test_a_folder_without_its_files(tmp_path):
-    with pytest.raises(DataError, match=r"no XQuAD-R files \(ar.json\) here"):
+    with pytest.raises(DataError, match=r"no XQuAD-R files \(ar.json\)"):
         evaluate(LAReQA(), tmp_path)
 
 

@@ -31,7 +31,7 @@ def questions_of(vectors):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ranking_over_pools_equals_a_full_sort(seed):
-    """Small integers, so that many scores are equal, also at the last place."""
+    """Use small integers, so that many scores are equal, also at the last place."""
     pools = pools_of(seed, 90, 70, 40)
     queries = np.random.default_rng(seed + 9).integers(-2, 3, (6, 3)).astype(np.float32)
     run = search_pools(questions_of(queries), pools)

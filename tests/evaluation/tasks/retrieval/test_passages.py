@@ -1,4 +1,4 @@
-"""What all retrieval tasks share, on sets small enough to rank by hand."""
+"""Common behavior of all retrieval tasks, on sets small enough to rank by hand."""
 
 from __future__ import annotations
 
@@ -132,9 +132,9 @@ def test_missing_questions_count_as_0_and_all_oddities_are_said(tmp_path):
     assert subset.scores["mrr_at_100"] == pytest.approx((1 + 0 + 1 / 2) / 3)
     assert subset.scores["recall_at_100"] == pytest.approx((1 + 0 + 1 / 2) / 3)
     assert result.notes == (
-        "swh_Latn: 1 questions have judgments and no text, and count as 0",
-        "swh_Latn: 1 questions have no relevant passage and were left out",
-        "swh_Latn: 1 relevant passages are not among the passages",
+        "swh_Latn: 1 questions with judgments have no text and count as 0",
+        "swh_Latn: 1 questions without a relevant passage were skipped",
+        "swh_Latn: 1 relevant passages are missing from the passages",
     )
     assert result.task == "beir_mine"
 
@@ -224,9 +224,9 @@ def test_what_bm25_cant_be_tuned_on_is_refused(tmp_path):
         Beir(bm25_tuned_on="dev")
     with pytest.raises(ConfigError, match=r"bm25_k1.*bm25_tuned_on"):
         Beir(bm25=True, bm25_tuned_on="dev", bm25_k1=2.0)
-    with pytest.raises(ConfigError, match="bm25_tuned_on is 'test'"):
+    with pytest.raises(ConfigError, match=r"bm25_tuned_on: .*'test'"):
         Beir(bm25=True, bm25_tuned_on="test")
-    with pytest.raises(ConfigError, match="bm25_tuned_on: xquad"):
+    with pytest.raises(ConfigError, match=r"bm25_tuned_on .*xquad"):
         XQuAD(bm25=True, bm25_tuned_on="dev")
     write_language(tmp_path, "sw.dev", [("q 15", 0)], ["neno 1"])
     with pytest.raises(DataError, match="train"):
@@ -259,7 +259,7 @@ def test_a_stopped_run_goes_on_from_its_one_file(goldp, tmp_path, monkeypatch):
 
 
 def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):
-    """Vectors, BM25 and ids of all passages; what is bounded is at its bound in both runs."""
+    """Measure vectors, BM25 and ids of all passages. Bounded parts are full in both runs."""
     monkeypatch.setattr(key_index, "WAITING", 512)
     monkeypatch.setattr(postings, "BLOCK_PASSAGES", 512)
     monkeypatch.setattr(
@@ -306,7 +306,7 @@ def test_what_cant_be_used_is_one_line(tmp_path):
         evaluate(Beir(languages=["en"]), twice)
     with pytest.raises(DataError, match="a relevant passage"):
         evaluate(Beir(languages=["en"]), beir(tmp_path / "b", qrels=["q0\tp0\t0"]))
-    with pytest.raises(DataError, match="tell their language"):
+    with pytest.raises(DataError, match="--languages en"):
         evaluate(Beir(), tmp_path / "b")
 
 
@@ -331,7 +331,7 @@ def test_wrong_passages_of_a_set_with_one_pool(tmp_path):
 
 
 class Wide:
-    """Directions in the plane of the first two of many dimensions, which bits tell apart badly."""
+    """Directions in the plane of the first two of many dimensions. Bits hardly separate them."""
 
     def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
         degrees = np.radians([float(text.split()[1]) for text in texts])
@@ -358,7 +358,7 @@ def test_passages_in_bits_are_ranked_by_signs_and_rescored_exactly(goldp):
     ("options", "message"),
     [
         ({"rescore": 200}, "rescore .*precision = float32"),
-        ({"precision": "int8", "rescore": 99}, "rescore is 99; .* 100"),
+        ({"precision": "int8", "rescore": 99}, "rescore: .* 100, .*found 99"),
     ],
 )
 def test_senseless_precisions_are_refused(options, message):

@@ -40,7 +40,7 @@ def test_mr_tydi_names_how_many_of_its_languages(tmp_path, number_encoder):
     assert [subset.languages[0] for subset in result.subsets] == ["kor_Hang", "swh_Latn"]
     assert "Title text 1" in number_encoder.texts
     assert not any("all_languages" in metric for metric in result.subsets[0].scores)
-    with pytest.raises(DataError, match=r"no Mr.TyDi folders \(mrtydi-v1.1-arabic/\) here"):
+    with pytest.raises(DataError, match=r"no Mr.TyDi folders \(mrtydi-v1.1-arabic/\)"):
         evaluate(MrTyDi(split="dev"), tmp_path, number_encoder)
 
 
@@ -127,12 +127,12 @@ def test_no_passages_is_one_line(tmp_path, number_encoder):
     (tmp_path / "corpus.jsonl").write_text("")
     (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "one"}\n')
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\n")
-    with pytest.raises(DataError, match=r"passages of deu_Latn; .*empty"):
+    with pytest.raises(DataError, match="file of deu_Latn"):
         evaluate(Beir(languages=["de"]), tmp_path, number_encoder)
 
 
 def test_averages_with_and_without_parallel_text_are_the_papers():
-    """Tables 5 and 10 of Hu et al. 2022: two groups, which are Mr. TyDi's languages together."""
+    """Check tables 5 and 10 of Hu et al. 2022: two groups, together Mr. TyDi's languages."""
     scores = {"ar": 1.0, "ko": 3.0, "ru": 5.0, "th": 9.0}
     subsets = [
         SubsetScores(name=code, languages=(full_code(code),), pairs=1, scores={"mrr_at_100": score})

@@ -42,7 +42,7 @@ def test_rankings_of_one_language_are_unfair(xquad):
     )
     _, by_group, matrix = result_terminal_tables(result)
     assert matrix.title == "language share of first 20, %"
-    assert by_group.caption == "language share of relevant, %: 50.0 throughout"
+    assert by_group.caption == "language share of relevant, %: 50.0 in all cells"
 
 
 def test_a_language_alone_has_no_fairness(xquad):

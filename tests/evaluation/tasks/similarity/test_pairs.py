@@ -41,7 +41,7 @@ def test_a_case_worked_by_hand(tmp_path):
 
 
 def test_mteb_gives_the_same_number():
-    """On vectors of some width, through mteb's own metric."""
+    """Compare on vectors of some width with mteb's own metric."""
     pytest.importorskip("mteb")
     from mteb.abstasks.pair_classification import AbsTaskPairClassification
     from sklearn.metrics.pairwise import paired_cosine_distances
@@ -130,7 +130,7 @@ def test_paws_x_is_known_by_its_size(tmp_path):
 
 def test_what_can_go_wrong(tmp_path):
     write(tmp_path / "pairs" / "de.test.tsv", "1\ta x\tb 0.5\n")
-    with pytest.raises(DataError, match=r"de: .*one label"):
+    with pytest.raises(DataError, match=r"de: .*label"):
         PairFolder().evaluate(Angles(), tmp_path)
     with pytest.raises(DataError, match=r"labeled pairs .*dev"):
         PairFolder(split="dev").evaluate(Angles(), tmp_path)

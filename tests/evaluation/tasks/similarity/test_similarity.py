@@ -1,4 +1,4 @@
-"""What the similarity tasks share; their data sets are in test_sts.py."""
+"""Common behavior of the similarity tasks; their data sets are in test_sts.py."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def test_unjudged_pairs_are_reported(tmp_path):
     write_rows(tmp_path / "STS.input.track5.en-en.txt", (f"a x\tb {c}" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("0\n\n2.5\n2.5\n4\n5\n")
     result = STS17(resamples=0).evaluate(Angles(), tmp_path)
-    assert result.notes == ("en-en: left out: 1 pair without a judgment",)
+    assert result.notes == ("en-en: skipped: 1 pair without a judgment",)
     assert result.subsets[0].pairs == 5
 
 
 def test_judgments_that_are_all_the_same_are_refused(tmp_path):
     write_rows(tmp_path / "STS.input.track5.en-en.txt", (f"a x\tb {c}" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("3\n" * len(COSINES))
-    with pytest.raises(DataError, match=r"en-en: .* 3, nothing"):
+    with pytest.raises(DataError, match=r"en-en: .* 3, "):
         STS17(resamples=0).evaluate(Angles(), tmp_path)
 
 
@@ -107,14 +107,14 @@ def test_pairs_of_languages_and_languages():
 
 
 def test_a_pair_that_is_not_there_is_not_all_of_its_first_language(sts17):
-    with pytest.raises(DataError, match=r"no set .*'en-de' .*ar-ar, en-ar, en-es_4b, en-tr"):
+    with pytest.raises(DataError, match=r"no set .*'en-de'.*ar-ar, en-ar, en-es_4b, en-tr"):
         STS17(resamples=0, languages=["en-de"]).evaluate(Angles(), sts17)
     (tr,) = STS17(resamples=0, languages=["tur-eng"]).evaluate(Angles(), sts17).subsets
     assert tr.name == "en-tr"
 
 
 def test_translated_rows_are_resampled_together(tmp_path):
-    """Three languages that say the same are as sure as one.
+    """Check that three languages of equal content are as certain as one.
 
     Drawn each on its own they would seem surer.
     """

@@ -73,7 +73,7 @@ def test_stsb_languages_and_pairs_of_them(tmp_path):
     assert [subset.name for subset in result.subsets] == ["de-en", "en-de", "zh"]
     assert list(result.groups) == ["all_3", "monolingual_1", "crosslingual_2"]
     assert result.groups["crosslingual_2"]["spearman"] == pytest.approx(0.8970588235)
-    with pytest.raises(DataError, match=r"no file .*'fr' .*de, en, zh"):
+    with pytest.raises(DataError, match=r"no file .*'fr'.*de, en, zh"):
         STSBenchmark(languages=["fr"]).evaluate(encoder, folder)
 
 
@@ -117,10 +117,10 @@ def test_sick_pools_its_splits(tmp_path):
 
 
 def test_wanted_and_missing(sts17, tmp_path):
-    with pytest.raises(DataError, match=r"no set .*'fr' .*ar-ar, en-ar, en-es_4b, en-tr"):
+    with pytest.raises(DataError, match=r"no set .*'fr'.*ar-ar, en-ar, en-es_4b, en-tr"):
         STS17(languages=["fr"]).evaluate(Angles(), sts17)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"STS12-16 .* sts12_16/ or STS/ below"):
+    with pytest.raises(DataError, match=r"STS12-16 .* sts12_16/ or STS/"):
         STS12to16().evaluate(Angles(), tmp_path / "empty")
 
 

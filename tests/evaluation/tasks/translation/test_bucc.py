@@ -15,7 +15,7 @@ PROTOCOLS = [BuccMargin, BuccBestF1, BuccMTEB]
 
 
 def write_split(folder, stem, sources, targets, gold, code="zh"):
-    """Texts and rows of gold pairs as files."""
+    """Write texts and rows of gold pairs as files."""
     folder.mkdir(parents=True, exist_ok=True)
     for language, texts in ((code, sources), ("en", targets)):
         lines = (f"{language}-{row:09}\t{text}\n" for row, text in enumerate(texts, 1))
@@ -28,7 +28,7 @@ def write_split(folder, stem, sources, targets, gold, code="zh"):
 class Made:
     """Two texts with 40 translations among 90 and 120 sentences.
 
-    Some sentences stand there twice.
+    Some sentences occur twice.
     """
 
     def __init__(self, seed, noise=0.5):
@@ -62,8 +62,8 @@ class Made:
 
 
 def score_all(x, y, k=4):
-    """Margins of each row of x with its k nearest of y, the whole matrix sorted."""
-    # Rounded from float64, so that sentences that stand there twice have equal scores on every
+    """Compute margins of each row of x with its k nearest of y from the sorted matrix."""
+    # Rounded from float64, so that sentences that occur twice have equal scores on every
     # processor.
     cosines = (x.astype(np.float64) @ y.T.astype(np.float64)).astype(np.float32)
     near_x, near_y = (
@@ -81,7 +81,7 @@ def score_all(x, y, k=4):
 
 
 def matched(x, y):
-    """(score, i, j) by `max` retrieval, as both scripts have it."""
+    """Return (score, i, j) by `max` retrieval, like both scripts."""
     (forward, to_y), (backward, to_x) = score_all(x, y), score_all(y, x)
     both = [(forward[i].max(), i, to_y[i][forward[i].argmax()]) for i in range(len(x))]
     both += [(backward[j].max(), to_x[j][backward[j].argmax()], j) for j in range(len(y))]
@@ -95,7 +95,7 @@ def matched(x, y):
 
 
 def best_walk(found, right, gold):
-    """(F1, precision, recall, threshold) at the best place of the list."""
+    """Return (F1, precision, recall, threshold) at the best place of the list."""
     best, correct = (0.0, 0.0, 0.0, 0.0), 0
     for place, (score, *pair) in enumerate(found):
         correct += right(*pair)
@@ -108,9 +108,9 @@ def best_walk(found, right, gold):
 
 
 def laser_candidates(made):
-    """LASER: unify the texts, mine, look the ids of texts up.
+    """Mine like LASER: unify the texts, mine, look up the ids of texts.
 
-    Those that stand there twice have none.
+    Repeated texts have none.
     """
     unique = [list(dict.fromkeys(texts)) for texts in (made.sources, made.targets)]
     ids = []
@@ -140,7 +140,9 @@ def test_lasers_protocol_is_the_oracle(tmp_path, table_encoder, seed):
     assert subset.scores["f1"] == pytest.approx(2 * correct / (len(extracted) + 40))
     assert 0.3 < subset.scores["f1"] < 1
     assert (result.main_metric, subset.pairs) == ("f1", 40)
-    assert result.notes == (f"zh-en: threshold {threshold:.4f} from the training split",)
+    assert result.notes == (
+        f"zh-en: the threshold {threshold:.4f} was chosen on the training split",
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -207,7 +209,7 @@ def test_where_the_test_gold_is_missing_the_result_says_so(tmp_path, table_encod
         "best_recall",
         "f1_crossvalidated",
     }
-    assert result.notes[0].startswith("zh-en: no gold of a test split; threshold ")
+    assert result.notes[0].startswith("zh-en: no gold file of a test split; the threshold ")
     assert result.subsets[0].scores["f1_crossvalidated"] <= result.subsets[0].scores["best_f1"]
 
 
@@ -271,9 +273,9 @@ def test_languages_and_names(tmp_path, number_encoder, protocol):
     assert protocol().parts(tmp_path) == ["de-en", "fr-en"]
     both = protocol().evaluate(number_encoder, tmp_path)
     assert both.members["all_2"] == ("de-en", "fr-en")
-    with pytest.raises(DataError, match=r"'ru' here; .*de-en, fr-en"):
+    with pytest.raises(DataError, match=r"'ru'; .*de-en, fr-en"):
         protocol(languages=["ru"]).evaluate(number_encoder, tmp_path)
-    with pytest.raises(DataError, match=r"'test' of de-en; .*: sample"):
+    with pytest.raises(DataError, match=r"'test' of de-en .*: sample"):
         protocol(split="test").evaluate(number_encoder, tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"BUCC .*bucc2018/ or bucc2018_zh_en/"):

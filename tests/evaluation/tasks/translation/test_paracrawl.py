@@ -130,7 +130,8 @@ def test_repeated_texts_count_once_and_are_reported(tmp_path):
     result = ParaCrawlRetrieval().evaluate(encoder, tmp_path)
     assert sorted(encoder.calls[1][0]) == ["x 1", "x 4"]
     assert result.notes == (
-        "eng_Latn-deu_Latn: 2 candidates instead of 200,000, 3 repeated a text",
+        "eng_Latn-deu_Latn: 2 candidates instead of 200,000; 3 pairs were skipped because they"
+        " repeat a text",
     )
     assert (result.task, list(result.groups)) == (f"paracrawl_retrieval_{tmp_path.name}", ["all_1"])
 
@@ -142,9 +143,9 @@ def test_the_papers_languages():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"queries": 0}, "queries is 0"),
-        ({"candidates": 100}, "no more than the 100"),
-        ({"k": 0}, "k is 0"),
+        ({"queries": 0}, "queries: expected"),
+        ({"candidates": 100}, "queries: .*100"),
+        ({"k": 0}, "k: expected"),
     ],
 )
 def test_options_are_checked(options, message):
@@ -153,13 +154,13 @@ def test_options_are_checked(options, message):
 
 
 def test_wrong_folders_and_files_are_one_line(tmp_path, folder):
-    with pytest.raises(DataError, match=r"no file .*'fr' .*deu_Latn"):
+    with pytest.raises(DataError, match=r"no file .*'fr'.*deu_Latn"):
         ParaCrawlRetrieval(languages=["fr"]).evaluate(Noisy(), folder)
     (folder / "en-fr.tsv").write_text("en 1\t\n")
-    with pytest.raises(DataError, match=r"en-fr.tsv: no pair"):
+    with pytest.raises(DataError, match=r"en-fr.tsv: .*no pairs"):
         ParaCrawlRetrieval(languages=["fr"]).evaluate(Noisy(), folder)
     (folder / "en-fr.tsv").write_text("en 1\tfr 1\nen 2\n")
-    with pytest.raises(DataError, match=r"en-fr.tsv:2: 1 column, expected 2"):
+    with pytest.raises(DataError, match=r"en-fr.tsv:2: found 1 column, expected 2"):
         ParaCrawlRetrieval(languages=["fr"]).evaluate(Noisy(), folder)
     (tmp_path / "none").mkdir()
     with pytest.raises(

@@ -34,7 +34,7 @@ def by_name(result):
 
 
 def test_two_sentences_worked_by_hand(tmp_path):
-    """Small letters: 30 and 60 degrees away; capitals: 60 degrees, nearer to the other one; 10."""
+    """Put lower case 30 and 60 degrees away, and capitals 60 degrees, nearer to the other one."""
     folder = write(tmp_path / "own", deu_Latn=["Ab", "Cd"])
     result = Robustness(forms=("lower_case", "capitals")).evaluate(Angles(), folder)
     cosine = {angle: np.cos(np.radians(angle)) for angle in (10, 30, 60)}

@@ -20,6 +20,7 @@ from interlingua.corpus.formats.bitext import (
     guess_format,
     resolved_code,
 )
+from interlingua.corpus.formats.localization.language_places import language_place
 from interlingua.corpus.formats.localization.two_files import files_of_languages
 from interlingua.corpus.formats.moses import moses_files
 from interlingua.errors import DataError
@@ -27,7 +28,7 @@ from interlingua.storage.files import PathLike, stem_and_suffix
 from interlingua.storage.remote import WILD, is_remote
 
 _OF_TRANSLATORS = ("tmx", "gettext", "xliff", "qt", "catalog", "subtitles")
-"""Formats of which a folder is several bitexts; tables in a folder are Hugging Face data."""
+"""Formats that make a folder several bitexts; tables in a folder are Hugging Face data."""
 _OF_OTHERS = ("config.json", "modules.json", "dataset_info.json", "state.json")
 """Files of models and of Hugging Face data."""
 _LOOKED_AT = 5_000
@@ -82,7 +83,7 @@ def several_bitexts(
         files = [file for file in files if file.is_file()]
         root = _fixed_part(name)
         if not files:
-            raise DataError("no file is called so; check the path and the pattern", path=name)
+            raise DataError("no file matches this pattern; check the path", path=name)
         # Parts of one data set are read as one.
         if all(_format_of(file) == "huggingface" for file in files):
             return None
@@ -94,7 +95,7 @@ def several_bitexts(
     codes = (resolved_code(source_language), resolved_code(target_language))
     found, others = _bitexts(files, root, codes, is_chosen=is_pattern)
     if not found:
-        raise DataError("holds no bitext; name its files", path=name)
+        raise DataError("the folder contains no bitext; pass the files instead", path=name)
     return Bitexts(found, others)
 
 
@@ -115,7 +116,7 @@ def _fixed_part(pattern: str) -> Path:
 
 
 def _format_of(file: Path) -> str | None:
-    """Return the format of a file; None if it is no bitext by its name and beginning."""
+    """Return the format of a file; None if it is no bitext by its name and start."""
     suffix = stem_and_suffix(file)[1]
     if suffix not in (*FORMAT_OF_SUFFIX, ".xml", ".ts") or suffix == ".txt":
         return None
@@ -168,6 +169,10 @@ def with_its_source(file: Path, codes: tuple[str | None, str | None]) -> str | N
         return str(file)
     by_code = files_of_languages(str(file))
     own = next((code for code, other in by_code.items() if other == file), None)
+    # Of two regions of a language, ``de`` and ``de-CH``, only one has the code.
+    if own is None:
+        place = language_place(file)
+        own = place.code if place is not None else None
     source = _source_of(list(by_code), codes[0])
     if own is None or source is None or len(by_code) < 2:
         return str(file)

@@ -53,7 +53,7 @@ class Catalog:
     """Two catalogs: ``en.json`` and ``de.json``, ``values/strings.xml`` and ``values-de/...``.
 
     They are named by one of them, or by both with a comma. English, or the folder without a
-    language, is the source unless languages are given.
+    language, is the source unless languages are specified.
     """
 
     def read(
@@ -95,11 +95,11 @@ class Catalog:
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Refuse: a catalog is one language."""
-        raise ConfigError(f"{path}: catalogs of keys are read only; write .tsv, .xlsx or .tmx")
+        raise ConfigError(f"{path}: catalogs of keys cannot be written; use .tsv, .xlsx or .tmx")
 
 
 def _is_one_object(head: bytes) -> bool:
-    """Return whether the beginning of a file is an object, which is not a line of JSON Lines."""
+    """Return whether the start of a file is an object, which is not a line of JSON Lines."""
     text = head.decode("utf-8-sig", "replace").strip()
     if not text.startswith("{"):
         return False
@@ -127,7 +127,7 @@ def read_keys(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str,
     }
     if suffix not in readers:
         known = ", ".join(CATALOG_SUFFIXES)
-        raise DataError(f"not a catalog of keys; known are {known}", path=path)
+        raise DataError(f"is not a catalog of keys; use one of: {known}", path=path)
     found = readers[suffix](path, skipped, bad)
     for key, entry in found.items():
         refuse_long(len(entry.text), f"the text of {key[:40]!r}", path=path)
@@ -199,7 +199,7 @@ def _tell_once(path: str, count: int, keys: tuple[str, ...], other: str) -> None
     shown = ", ".join(keys)
     if count > len(keys):
         shown += f" and {count - len(keys):,} more"
-    log.warning("%s: %s of %s missing: %s", path, count_of(count, "keys"), other, shown)
+    log.warning("%s: %s of %s are missing: %s", path, count_of(count, "keys"), other, shown)
 
 
 # Android
@@ -227,7 +227,9 @@ def _read_android(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
             continue
         found |= _android_texts(element)
     if not is_android:
-        raise DataError("no <resources>; is it a catalog of Android?", path=path)
+        raise DataError(
+            "the file contains no <resources>; check that it is a catalog of Android", path=path
+        )
     if failures and not entries:
         raise failures[0]
     return found
@@ -313,7 +315,7 @@ def _read_strings(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
         if entry is None:
             # The next line may start an entry again.
             end = text.find("\n", position) + 1 or len(text)
-            problem = 'expected "key" = "text";'
+            problem = 'expected "key" = "text"; correct the entry'
             error = DataError(problem, path=path, line=text.count("\n", 0, position) + 1)
             bad.leave_out(error, text[position:end])
             failure = failure or error
@@ -347,10 +349,12 @@ def _strings_text(content: bytes, path: PathLike) -> str:
         text = content.decode(charset)
     except UnicodeDecodeError as error:
         raise DataError(
-            f"neither UTF-8 nor UTF-16 (byte {error.start:,}); convert it first", path=path
+            f"is neither UTF-8 nor UTF-16 (byte {error.start:,}); convert it to UTF-8", path=path
         ) from error
     if "\0" in text:
-        raise DataError("holds NUL, so it is no text; is it a compiled catalog?", path=path)
+        raise DataError(
+            "contains NUL, so it is not text; check that it is not a compiled catalog", path=path
+        )
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -375,7 +379,7 @@ def _strings_unescaped(text: str) -> str:
 def _read_json(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str, Entry]:
     content = load_json(path)
     if not isinstance(content, dict):
-        raise DataError(f"{type(content).__name__}, expected an object of keys", path=path)
+        raise DataError(f"expected an object of keys, found {type(content).__name__}", path=path)
     found: dict[str, Entry] = {}
     for key, value in _leaves(content):
         if isinstance(value, Entry):
@@ -398,7 +402,7 @@ def _leaves(content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             if message is not None and path:
                 yield path, Entry(value[message], str(value.get("description", "")))
                 continue
-            # Keys of ARB that begin with @ hold notes and settings.
+            # Keys of ARB that start with @ hold notes and settings.
             inner = [(key, own) for key, own in value.items() if not key.startswith("@")]
             notes = {key[1:]: own for key, own in value.items() if key.startswith("@")}
             for key, own in reversed(inner):

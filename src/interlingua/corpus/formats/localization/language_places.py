@@ -26,7 +26,7 @@ _BASE = ("values", "Base.lproj")
 
 
 class LanguagePlace(NamedTuple):
-    """Where a path names its language."""
+    """The place of a path that names its language."""
 
     code: NamedCode
     folder: int | None

@@ -70,7 +70,9 @@ class QtLinguist:
                     else:
                         yield chosen
         if root is None:
-            raise DataError("no <TS>; is it a file of Qt Linguist?", path=path)
+            raise DataError(
+                "the file contains no <TS>; check that it is a file of Qt Linguist", path=path
+            )
         if failures and not messages:
             raise failures[0]
 
@@ -82,7 +84,9 @@ class QtLinguist:
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Refuse: a file of Qt is made from its program."""
-        raise ConfigError(f"{path}: files of Qt Linguist are read only; write .tsv, .xlsx or .tmx")
+        raise ConfigError(
+            f"{path}: files of Qt Linguist cannot be written; use .tsv, .xlsx or .tmx"
+        )
 
 
 def _codes(root: Element, path: str, source: str | None, target: str | None) -> tuple[str, str]:

@@ -22,7 +22,7 @@ _SHARED = 0.5
 """Part of the shorter cue's time."""
 _LARGEST = 8
 """Cues of one side of a group."""
-_ALONE = "cues without one at the same time"
+_ALONE = "cues without a cue at the same time"
 _TOO_LARGE = "cues of groups that are too large"
 
 
@@ -57,13 +57,13 @@ class Subtitles:
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Refuse: pairs have no times."""
-        raise ConfigError(f"{path}: subtitles are read only; write .tsv, .xlsx or .tmx")
+        raise ConfigError(f"{path}: subtitles cannot be written; use .tsv, .xlsx or .tmx")
 
 
 def grouped_cues(
     source: Sequence[Cue], target: Sequence[Cue]
 ) -> Iterator[tuple[list[Cue], list[Cue]]]:
-    """Yield the groups of linked cues in the order of time; a cue without a link is alone."""
+    """Yield the groups of linked cues in the order of time. A cue without a link is a group."""
     # A cue is (side, number); union-find joins linked cues, whatever the length of their chain.
     sides = (source, target)
     parents = {
@@ -93,7 +93,7 @@ def _links(source: Sequence[Cue], target: Sequence[Cue]) -> Iterator[tuple[int, 
     """Yield the numbers of cues that share enough time; both lists are sorted by their starts."""
     first = 0
     for number, cue in enumerate(source):
-        # Cues that ended before this one began are not looked at again.
+        # Cues that ended before this one started are not looked at again.
         while first < len(target) and target[first].end <= cue.start:
             first += 1
         for other in range(first, len(target)):

@@ -27,7 +27,7 @@ _TIMES_IN_TEXT = re.compile(r"<\d{1,4}(:\d\d)+[.,]\d{1,3}>")
 _WITHOUT_TEXT = re.compile(r"\ufeff?(WEBVTT|NOTE|STYLE|REGION)\b")
 _CUE_NUMBER = re.compile(r"\s*\d+\s*")
 _DASH = re.compile(r"^\s*[-\u2010-\u2015]\s*(?=\S)")
-"""Begins the line of a speaker."""
+"""The start of a speaker's line."""
 
 
 class Cue(NamedTuple):
@@ -44,7 +44,7 @@ class Cue(NamedTuple):
 
     @property
     def speeches(self) -> tuple[str, ...]:
-        """The text of each speaker on one line, if lines begin with dashes; else the whole text."""
+        """The text of each speaker on one line, if lines start with dashes; else the whole text."""
         found: list[str] = []
         for line in self.text.split("\n"):
             words = " ".join(_DASH.sub("", line).split())
@@ -76,7 +76,9 @@ def read_cues(
     """
     kind = stem_and_suffix(path)[1]
     if kind not in SUBTITLE_SUFFIXES:
-        raise DataError(f"subtitles are {', '.join(SUBTITLE_SUFFIXES)}; convert it", path=path)
+        raise DataError(
+            f"unknown format of subtitles; use one of: {', '.join(SUBTITLE_SUFFIXES)}", path=path
+        )
     pysubs2 = import_extra("pysubs2", extra="subtitles")
     with open_bytes(path) as file:
         content = read_limited(file, path, MAX_SUBTITLE_BYTES)
@@ -104,21 +106,26 @@ def _decoded(content: bytes, encoding: str | None, path: PathLike) -> str:
     elif encoding is not None and known_charset(encoding) != "utf-8":
         known = known_charset(encoding)
         if known is None:
-            raise ConfigError(f"{encoding[:40]!r} is no character set of texts; name another")
+            raise ConfigError(
+                f"unknown character set {encoding[:40]!r}; use a character set for text, such as"
+                " cp1252"
+            )
         charset = known
     try:
         text = content.decode(charset)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"not {charset.removesuffix('-sig').upper()}; convert it first, e.g. iconv -f"
-            " WINDOWS-1252 -t UTF-8",
+            f"is not {charset.removesuffix('-sig').upper()}; convert it to UTF-8, for example:"
+            " iconv -f WINDOWS-1252 -t UTF-8",
             path=path,
             line=line,
         ) from error
     # NUL is valid UTF-8, and no text has it.
     if "\0" in text:
-        raise DataError("holds NUL, so it is no text; are these subtitles?", path=path)
+        raise DataError(
+            "contains NUL, so it is not text; check that it is a subtitle file", path=path
+        )
     return text
 
 
@@ -132,10 +139,12 @@ def _cues_of_styled(text: str, kind: str, path: PathLike, pysubs2: Any) -> list[
         events = pysubs2.SSAFile.from_string(text, kind).events
     except (pysubs2.Pysubs2Error, ValueError, LookupError, RecursionError) as error:
         reason = " ".join(str(error).split())[:100]
-        raise DataError(f"not subtitles ({reason}); is it cut short?", path=path) from error
+        raise DataError(
+            f"cannot be read as subtitles ({reason}); check that the file is complete", path=path
+        ) from error
     cues = [_cue(event, number) for number, event in enumerate(events, 1) if event.is_text]
     if not cues:
-        raise DataError("no cue; are these subtitles?", path=path)
+        raise DataError("the file contains no cue; check that it is a subtitle file", path=path)
     return cues
 
 
@@ -161,7 +170,9 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
         failure = failure or error
     # A file of which no cue can be read is no file of subtitles.
     if not numbers:
-        raise failure or DataError("no cue; are these subtitles?", path=path)
+        raise failure or DataError(
+            "the file contains no cue; check that it is a subtitle file", path=path
+        )
     # pysubs2 takes a last line of digits for the number of the next cue, so each cue gets one.
     joined = "".join("\n".join(lines) + "\n\n1\n" for lines in readable)
     events = pysubs2.SSAFile.from_string(joined, kind).events
@@ -172,7 +183,9 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
         if kind == "vtt":
             cue = cue._replace(text=html.unescape(cue.text))
         if cue.end < cue.start:
-            bad.leave_out(DataError("ends before it begins", path=path, line=number), cue.text)
+            bad.leave_out(
+                DataError("the cue ends before it begins", path=path, line=number), cue.text
+            )
         else:
             cues.append(cue)
     return cues
@@ -227,11 +240,11 @@ def _vtt_blocks(text: str) -> Iterator[tuple[int, list[str]]]:
 def _problem_of(lines: list[str], times: re.Pattern[str]) -> str:
     """Return the fault of the lines of a cue, which start with its times."""
     if _ARROW not in lines[0]:
-        return "a cue without times"
+        return "the cue has no times"
     if len(times.findall(lines[0])) != 2:
-        return "the times can't be read, expected hours:minutes:seconds"
+        return "the times cannot be read; expected hours:minutes:seconds"
     if any(len(times.findall(line)) == 2 for line in lines[1:]):
-        return "two times in the text of a cue"
+        return "the text of the cue contains a second line of times"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The two files of a pair: named with a comma, by one of them, or by what their names share.
+"""The two files of a pair: named with a comma, by one of them, or by their common name.
 
 Files of one text in several languages differ in one place, a part of the name (``film.de.srt``,
 ``de.json``) or a folder (``values-de/strings.xml``, ``de.lproj/Localizable.strings``).
@@ -35,7 +35,7 @@ def find_two_files(path: str, source: str | None, target: str | None) -> TwoFile
 
     Args:
         path: both with a comma, source first; one of them, to which the other is found by its name;
-            or the beginning of their names, before the language.
+            or the start of their names, before the language.
         source: a code, if it is known.
         target: code of the target's language, or None.
 
@@ -48,7 +48,9 @@ def find_two_files(path: str, source: str | None, target: str | None) -> TwoFile
         other = target or language_of_path(second)
         if not one or not other:
             raise DataError(
-                "its languages are neither given nor in the files' names; name both", path=path
+                "the languages are unknown, because the file names do not contain them; pass"
+                " --source-language and --target-language",
+                path=path,
             )
         return TwoFiles((first, second), (one, other))
     found = files_of_languages(path)
@@ -57,8 +59,8 @@ def find_two_files(path: str, source: str | None, target: str | None) -> TwoFile
     if order is None:
         known = ", ".join(str(file) for file in found.values()) or "none"
         raise DataError(
-            f"expected the files of two languages, found {known}; name both as a,b, or the"
-            " languages with --source-language and --target-language",
+            f"expected the files of two languages, found {known}; pass both files as a,b, or"
+            " --source-language and --target-language",
             path=path,
         )
     chosen = [codes[place] for place in order]
@@ -128,13 +130,13 @@ def _order(
 ) -> tuple[int, int] | None:
     """Return which language is the source and which the target; None if that is not clear.
 
-    Given languages decide. English is the source of other catalogs, and the language of the named
+    Passed ones decide. English is the source of other catalogs, and the language of the named
     file the target.
     """
     first = choose_code(source or languages.ENGLISH, codes)
     wanted = target or language_of_path(path)
     second = None
-    if wanted:  # without a given one the named file is the target
+    if wanted:  # by default the named file is the target
         second = choose_code(wanted, codes)
     # The missing one is the other one of two.
     if first == second and not target:

@@ -28,6 +28,7 @@ from interlingua.corpus.formats.bitext import (
     one_language_pair,
     peek,
     requested_pair,
+    without_lost_values,
 )
 from interlingua.corpus.formats.localization.language_places import language_of_path
 from interlingua.corpus.formats.localization.xliff_scores import (
@@ -125,7 +126,7 @@ class Xliff:
     ) -> Iterator[TextPair]:
         """Stream the translated segments; a unit that can't be read costs itself.
 
-        The languages are those of the file; a target language that it does not name is given, or in
+        The languages are those of the file; a target language that it lacks is an argument, or in
         the file's name. The caller's languages choose among the files in it, and the direction.
 
         Raises:
@@ -166,7 +167,7 @@ class Xliff:
             else:
                 surroundings.end(element)
         if not has_file:
-            raise DataError("no <file>; is it XLIFF?", path=path)
+            raise DataError("the file contains no <file>; check that it is XLIFF", path=path)
         if failures and not units:
             raise failures[0]
 
@@ -175,7 +176,7 @@ class Xliff:
         first, pairs = peek(pairs)
         if first is None:
             raise DataError(
-                "there is no pair, so the file's languages are unknown; nothing was written",
+                "there is no pair, so the languages of the file are unknown; nothing is written",
                 path=path,
             )
         if not isinstance(first, XliffPair):
@@ -186,7 +187,8 @@ class Xliff:
         for pair in pairs:
             if not isinstance(pair, XliffPair) or pair.origin.path != first.origin.path:
                 raise DataError(
-                    f"has pairs of {first.origin.path} and of another file; write them as TMX",
+                    f"pairs of {first.origin.path} and of another file cannot be written to one"
+                    " XLIFF file; use TMX",
                     path=path,
                 )
             values = match_values(pair.score, pair.measures)
@@ -390,7 +392,8 @@ def _write_new(pairs: Iterable[TextPair], path: str, head: TextPair) -> int:
             f'<file original="pairs" datatype="plaintext" source-language={quoteattr(codes[0])}'
             f" target-language={quoteattr(codes[1])}>\n<body>\n"
         )
-        for count, pair in enumerate(one_language_pair(pairs, path), 1):
+        kept = without_lost_values(pairs, path, keeps_scores=True)
+        for count, pair in enumerate(one_language_pair(kept, path), 1):
             source, target = (escape(_NOT_XML.sub("", text)) for text in pair[:2])
             match = ""
             if pair.score is not None:

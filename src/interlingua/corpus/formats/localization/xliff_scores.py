@@ -86,14 +86,14 @@ class MatchValues(NamedTuple):
 
 
 class ScoredSegment(NamedTuple):
-    """A segment of a unit, see ``xliff.XliffSegment``, and what is written for it."""
+    """A segment of a unit, see ``xliff.XliffSegment``, and its written scores."""
 
     mark: str | None
     values: MatchValues
 
 
 def match_values(score: float | None, measures: Mapping[str, Any]) -> MatchValues:
-    """Return what is written for a pair: a quality in percent, and a note with all values."""
+    """Return the texts to write for a pair: a quality in percent, and a note with all values."""
     # A margin has no upper limit and is no percentage.
     share = measures.get("probability", measures.get("cosine", score))
     quality = None
@@ -145,7 +145,9 @@ def copy_with_scores(
             binary.write(piece.decode("utf-8", "surrogateescape").encode(*codec))
     if failed:
         log.warning(
-            "%s: %s took no score, as the XML is unusual", target, count_of(failed, "units")
+            "%s: the scores of %s are not written, because the XML has an unusual form",
+            target,
+            count_of(failed, "units"),
         )
 
 
@@ -264,7 +266,7 @@ def _removal(node: _Node, content: bytes) -> _Change:
 
 
 def _indentation(node: _Node, content: bytes) -> bytes:
-    """Return the line break and spaces before an element; nothing if it begins no line."""
+    """Return the line break and spaces before an element; nothing if it starts no line."""
     before = content[: node.start]
     line = before[len(before.rstrip(b" \t\r\n")) :]
     if b"\n" not in line:

@@ -134,11 +134,13 @@ def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
             if unknown := set(texts.labels) - known:
                 found = f"the label {min(unknown)!r} of the {split} set is in no training set"
                 there = ", ".join(sorted(known)[:12])
-                raise DataError(f"{one.key}: {found}; there are: {there}", path=folder)
+                raise DataError(
+                    f"{one.key}: {found}; the training labels are: {there}", path=folder
+                )
         # a classifier of one class is always right
         if len(known) < 2:
             found = f"all training texts have the label {min(known)!r}"
-            raise DataError(f"{one.key}: {found}; expected two labels or more", path=folder)
+            raise DataError(f"{one.key}: {found}; at least two labels are required", path=folder)
 
 
 class Sib200Data:

@@ -77,7 +77,7 @@ class SentEval(Task):
         # all names are checked before the first task is read
         for name in self.tasks or ():
             if name not in files:
-                raise DataError(f"no task {name!r} here{did_you_mean(name, files)}", path=folder)
+                raise DataError(f"unknown task {name!r}{did_you_mean(name, files)}", path=folder)
         for name, size in _SIZES.items():
             if name not in files or name not in (self.tasks or files):
                 continue

@@ -75,7 +75,9 @@ class ZeroShotTask(ClassificationTask):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise ConfigError(f"seeds must be one or more, each once, got {list(self.seeds)}")
+            raise ConfigError(
+                f"seeds: expected one or more different numbers, found {list(self.seeds)}"
+            )
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """Train one classifier per language, and test each of them in all languages."""

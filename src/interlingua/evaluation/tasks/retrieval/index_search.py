@@ -48,7 +48,7 @@ class IndexSearch(LanguageTask):
             of passages in that language that are in the index, and questions that have no relevant
             one among them are left out.
         where: a condition in SQL; only passages that fulfill it are searched.
-        per_language: number of passages of each language at the beginning of a ranking; 0 = plain.
+        per_language: number of passages of each language at the start of a ranking; 0 = plain.
         exact: compare with all vectors, even if the index is approximate.
         split: the file of ``qrels/`` to use.
         runs: a folder for TREC run files, one per language and mode.
@@ -125,14 +125,14 @@ class IndexSearch(LanguageTask):
         """
         if self.folder is None:
             raise ConfigError(
-                "the task index needs an index: interlingua evaluate INDEX --data QUESTIONS, or"
-                " --set index.folder=INDEX"
+                "the task index requires an index; run: interlingua evaluate INDEX --data"
+                " QUESTIONS, or add --set index.folder=INDEX"
             )
         own = encoder.own_encoder
         if own is None:
             raise ConfigError(
-                "the task index needs the model that the index was built with; name the index in"
-                " place of the model"
+                "the task index requires the model of the index; pass the index instead of the"
+                " model"
             )
         index = PassageIndex(self.folder)
         return Searcher(index, model_for(self.folder, own, index.settings.model))
@@ -148,7 +148,7 @@ class IndexSearch(LanguageTask):
         language_of = index.present(_relevant(one))
         notes = []
         if absent := len(_relevant(one)) - len(language_of):
-            notes.append(f"not in the index: {count_of(absent, 'relevant passages')}")
+            notes.append(f"missing from the index: {count_of(absent, 'relevant passages')}")
         if self.pool == "all":
             return one, notes
         in_pool = {passage for passage, language in language_of.items() if language == code}
@@ -159,13 +159,13 @@ class IndexSearch(LanguageTask):
                 qrels[name] = judged
         if not qrels:
             raise DataError(
-                f"no question in {code} has a relevant passage in its own language; leave the"
-                " language out with --languages, or leave index.pool=own out",
+                f"no question in {code} has a relevant passage in its own language; exclude the"
+                " language with --languages, or remove index.pool=own",
                 path=self.folder,
             )
         if left_out := len(one.qrels) - len(qrels):
             notes.append(
-                f"{count_of(left_out, 'questions')} left out, without a relevant passage in their"
+                f"{count_of(left_out, 'questions')} skipped, without a relevant passage in their"
                 " own language"
             )
         queries = {name: one.queries[name] for name in qrels}
@@ -180,9 +180,9 @@ class IndexSearch(LanguageTask):
         prompt = encoder.used_prompts.get("query", "")
         if prompt != settings.question_prompt or vectors.shape[1] != settings.dim:
             raise ConfigError(
-                f"{self.folder} embeds questions with the prompt {settings.question_prompt!r} and"
-                f" {settings.dim} elements, got {prompt!r} and {vectors.shape[1]}; leave --dim out"
-                f" and give --query-prompt {settings.question_prompt!r}"
+                f"{self.folder}: expected the prompt {settings.question_prompt!r} for questions"
+                f" and {settings.dim} dimensions, found {prompt!r} and {vectors.shape[1]}; remove"
+                f" --dim, and pass --query-prompt {settings.question_prompt!r}"
             )
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return searcher.model.map_vectors(vectors / np.maximum(norms, 1e-12), code)

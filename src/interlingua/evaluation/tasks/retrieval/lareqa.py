@@ -106,7 +106,8 @@ class LAReQA(PassageTask):
         notes = []
         if count := len(judged) - len(_answered_elsewhere(name, judged)):
             notes.append(
-                f"no answer in another language, in {MAP} alone: {count_of(count, 'questions')}"
+                f"without an answer in another language, scored only in {MAP}:"
+                f" {count_of(count, 'questions')}"
             )
         # average precision takes the whole ranking, all other metrics the first 100 passages
         run = search_pools(questions, pools)

@@ -72,7 +72,7 @@ def with_texts(
     """Return the examples with the passages' texts, from one pass over each set that has any.
 
     Args:
-        missed: subset -> what ``misses`` found.
+        missed: subset -> results of ``misses``.
         sets: by name.
         codes: the language of each set.
         measure: name of the scores.

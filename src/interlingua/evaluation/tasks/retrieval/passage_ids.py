@@ -35,7 +35,7 @@ class PassageIds(Sequence[str]):
             DataError: an id is a duplicate.
         """
         if self._present is None:
-            raise ValueError("ids can't be added to a closed table")
+            raise ValueError("ids cannot be added to a closed table")
         encoded = [name.encode(errors="surrogatepass") for name in ids]
         digests = [hashlib.blake2b(name, digest_size=KEY_BYTES).digest() for name in encoded]
         # the index knows the ids of earlier calls, the set those of this one
@@ -44,8 +44,7 @@ class PassageIds(Sequence[str]):
         for name, digest, row in zip(ids, digests, rows, strict=True):
             if row >= 0 or digest in in_this_call:
                 raise DataError(
-                    f"passage id {name!r} occurs twice in the passages of {self._language}; ids"
-                    " must differ"
+                    f"the passage id {name!r} occurs twice in {self._language}; use unique ids"
                 )
             in_this_call.add(digest)
         self._present.add(digests, range(len(self), len(self) + len(ids)))

@@ -205,7 +205,7 @@ class PassageTask(LanguageTask):
         first = next(passages, None)
         # keep_vectors would refuse an empty file too, but could not name the language
         if first is None:
-            raise DataError(f"there are no passages of {language}; the file is empty")
+            raise DataError(f"the file of {language} contains no passages; check the file")
         passages = itertools.chain([first], passages)
         normalize = self._is_by_cosine(encoder)
         vectors = keep_vectors(embed, encoder.kept, passages, normalize=normalize)

@@ -184,7 +184,8 @@ class Beir(RetrievalTask):
             return {name: full_code(name) for name in files}
         if self.languages is None or len(self.languages) != 1:
             raise DataError(
-                "its files don't tell their language; name it, e.g. --languages en", path=folder
+                "the language of the files is unknown; pass it, for example --languages en",
+                path=folder,
             )
         return {"": full_code(self.languages[0])}
 

@@ -78,8 +78,8 @@ class RetrievalTask(PassageTask):
         refuse_unread(self, "rescore", reason="precision = float32", when=is_exact)
         if self.rescore and self.rescore < DEPTH:
             raise ConfigError(
-                f"rescore is {self.rescore}; rankings are {DEPTH} deep, so give {DEPTH} or more,"
-                " or 0"
+                f"rescore: expected 0 or at least {DEPTH}, the depth of the rankings, found"
+                f" {self.rescore}; pass {DEPTH} or more"
             )
         of_bm25 = ("bm25_k1", "bm25_b", "bm25_tuned_on")
         refuse_unread(self, *of_bm25, reason="bm25 = false", when=not self.bm25)
@@ -88,12 +88,13 @@ class RetrievalTask(PassageTask):
         )
         if self.bm25_tuned_on and not hasattr(self, "split"):
             raise ConfigError(
-                f"bm25_tuned_on: {self.name} has one set of questions; set bm25_k1 and bm25_b"
+                f"bm25_tuned_on requires several sets of questions, and {self.name} has one; set"
+                " bm25_k1 and bm25_b"
             )
         if self.bm25_tuned_on and self.bm25_tuned_on == getattr(self, "split", ""):
             raise ConfigError(
-                f"bm25_tuned_on is {self.bm25_tuned_on!r}, the split that is measured; name another"
-                " one"
+                "bm25_tuned_on: expected another split than the measured one, found"
+                f" {self.bm25_tuned_on!r}"
             )
 
     def _score(
@@ -157,8 +158,8 @@ class RetrievalTask(PassageTask):
         there = {name or code for name, code in other.codes(names, folder).items()}
         if missing := sorted(set(sets) - there):
             raise DataError(
-                f"no questions of {self.bm25_tuned_on} to tune BM25 on for {', '.join(missing)};"
-                " leave these out with --languages",
+                f"no questions in {self.bm25_tuned_on} to tune BM25 for {', '.join(missing)};"
+                " exclude these languages with --languages",
                 path=folder,
             )
         development, _ = other._sets(folder)
@@ -218,4 +219,4 @@ def passage_texts(one: RetrievalSet) -> Iterator[str]:
 def tuning_note(tuned: Tuned, split: str) -> str:
     """Return a result's note on which parameters were chosen."""
     chosen = f"k1 = {tuned.k1:g}, b = {tuned.b:g}"
-    return f"BM25 with {chosen}, which have the best MRR@100 on {split}, {tuned.mrr:.3f}"
+    return f"BM25 with {chosen}, chosen by MRR@100 on {split}, {tuned.mrr:.3f}"

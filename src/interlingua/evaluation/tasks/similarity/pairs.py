@@ -66,7 +66,8 @@ class PairClassificationTask(LanguageTask):
         # average precision is 1 or 0 then, whatever the encoder
         if len(set(pairs.positive)) < 2:
             raise DataError(
-                f"{key}: all pairs have one label; expected some of either", path=folder
+                f"{key}: all pairs have the same label; expected pairs with either label",
+                path=folder,
             )
         return Unit(
             name=key,

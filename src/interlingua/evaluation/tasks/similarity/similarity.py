@@ -64,8 +64,8 @@ class SimilarityTask(LanguageTask):
         for name, (languages, pairs) in self.read(files, folder).items():
             if len(set(pairs.gold)) == 1:
                 raise DataError(
-                    f"{name}: all judgments are {pairs.gold[0]:g}, nothing can be ranked; is it"
-                    " the right column?",
+                    f"{name}: all judgments are {pairs.gold[0]:g}, so no ranking is possible;"
+                    " check the column of the judgments",
                     path=folder,
                 )
             yield Unit(
@@ -93,7 +93,7 @@ class SimilarityTask(LanguageTask):
             scores["spearman_low"], scores["spearman_high"] = interval(draws)
         notes = []
         if unit.data.unjudged:
-            notes.append(f"left out: {count_of(unit.data.unjudged, 'pairs')} without a judgment")
+            notes.append(f"skipped: {count_of(unit.data.unjudged, 'pairs')} without a judgment")
         return Scored(scores, Items(values, gold), notes=notes, repeats=draws)
 
     def is_protocol(self, found: Findings) -> bool:
@@ -132,7 +132,7 @@ class SimilarityTask(LanguageTask):
                 found = [name for name, file in of_protocol.items() if _has(item, file)]
             if not found:
                 raise LanguageAbsentError(
-                    f"no set for {item!r} here; there are: {', '.join(files)}",
+                    f"no set for {item!r}; use one of: {', '.join(files)}",
                     item=item,
                     path=folder,
                 )

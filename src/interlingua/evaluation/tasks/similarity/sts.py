@@ -105,7 +105,7 @@ class STSBenchmark(SimilarityTask):
             codes = codes_of(item)
             if not all(code in languages for code in codes):
                 raise DataError(
-                    f"no file for {item!r} here; there are: {', '.join(files)}", path=folder
+                    f"no file for {item!r}; use one of: {', '.join(files)}", path=folder
                 )
             # a single code is both the first and the last
             first = languages[codes[0]]
@@ -131,7 +131,9 @@ class STSBenchmark(SimilarityTask):
             if first.gold != second.gold:
                 other = own[file.languages[1]].path.name
                 raise DataError(
-                    f"its scores are not those of {other}, so rows can't be paired", path=file.path
+                    f"the scores differ from those of {other}, so the rows cannot be paired; use"
+                    " files of the same set",
+                    path=file.path,
                 )
             languages = (full_code(file.languages[0]), full_code(file.languages[1]))
             sets[name] = (languages, first._replace(second=second.second))
@@ -237,7 +239,8 @@ class Sick(SimilarityTask):
         missing = [split for split in self.splits if split not in files]
         if missing:
             raise DataError(
-                f"the split {missing[0]} is not here; there are: {', '.join(files)}", path=folder
+                f"the split {missing[0]} was not found; the folder contains: {', '.join(files)}",
+                path=folder,
             )
         pooled = JudgedPairs([], [], [], 0)
         for split in self.splits:

@@ -194,7 +194,8 @@ class BuccMargin(BuccTask):
         scores = {**_best(best), "f1_crossvalidated": crossvalidated}
         if pair.test is None:
             note = (
-                f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
+                f"no gold file of a test split; the threshold {threshold:.4f} was chosen"
+                f" on the {pair.split} split"
             )
             return Scored(scores, _items(candidates.take(kept), pair.data), notes=[note])
         # that threshold on the test data
@@ -204,7 +205,7 @@ class BuccMargin(BuccTask):
         found = at_threshold(held_out.scores, right, gold=gold, threshold=threshold)
         scores |= {"f1": found.f1, "precision": found.precision, "recall": found.recall}
         items = _items(held_out.take(held_out.scores >= threshold), pair.test)
-        note = f"threshold {threshold:.4f} from the {pair.split} split"
+        note = f"the threshold {threshold:.4f} was chosen on the {pair.split} split"
         return Scored(scores, items, notes=[note])
 
     def _mine(
@@ -262,7 +263,10 @@ class BuccBestF1(BuccTask):
         best = best_threshold(candidates.scores, right, gold=len(pair.data.gold))
         # by number and not by threshold, which may lie between equal scores
         extracted = candidates.take(np.argsort(-candidates.scores, kind="stable")[: best.extracted])
-        note = f"threshold {best.threshold:.4f}, of the {pair.split} split itself"
+        note = (
+            f"the threshold {best.threshold:.4f} was chosen on the {pair.split} split,"
+            " which is also scored"
+        )
         examples = _not_gold(extracted, pair, self.examples)
         return Scored(_best(best), _items(extracted, pair.data), examples, notes=[note])
 

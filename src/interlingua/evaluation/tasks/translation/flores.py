@@ -84,7 +84,7 @@ class FloresP1(PairwiseSearch):
             pairs |= dict.fromkeys(itertools.combinations(sorted(circle), 2))
         if not pairs:
             raise DataError(
-                "fewer than two languages to pair; name more with --languages", path=folder
+                "at least two languages are required; add more with --languages", path=folder
             )
         return list(pairs)
 

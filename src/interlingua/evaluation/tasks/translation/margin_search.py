@@ -86,7 +86,7 @@ class MarginSearch(TranslationTask):
             return []
         counts = Counter(one.kind for one in altered)
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
-        return [f"altered sentences among the candidates: {kinds}"]
+        return [f"the candidates include altered sentences: {kinds}"]
 
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings

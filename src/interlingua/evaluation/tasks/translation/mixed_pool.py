@@ -95,7 +95,7 @@ class MixedPool(LanguageTask):
         )
         if texts.sentences < 2:
             raise DataError(
-                "one line in each language; at least 2 are needed for a pool", path=folder
+                "only one line in each language; a pool requires at least 2", path=folder
             )
         # sentences embedded, then searched for: progress counts each twice
         work = len(texts.languages) * texts.sentences
@@ -175,7 +175,7 @@ def _examples(
 def _example(
     pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, number: int, line: int
 ) -> Example:
-    """Return what was nearest instead of a translation that was not found."""
+    """Return the nearest sentence in place of a translation that was not found."""
     codes = texts.languages
     expected = _missed_language(pool.found_among_all[number, line], number, codes)
     # nearest_other numbers the sentences through all languages: language * lines + line

@@ -140,7 +140,9 @@ class NtrexF1(PairwiseSearch):
         else:
             pairs = [pair for pair in mteb_pairs() if set(pair) <= set(chosen)]
         if not pairs:
-            raise DataError("no two languages to pair; name more with --languages", path=folder)
+            raise DataError(
+                "at least two languages are required; add more with --languages", path=folder
+            )
         return pairs
 
     def parts(self, data: Path) -> list[str]:

@@ -88,7 +88,8 @@ class ParaCrawlRetrieval(StreamedTask):
         super().__post_init__()
         if self.queries > self.candidates:
             raise ConfigError(
-                f"queries is {self.queries}, expected no more than the {self.candidates} candidates"
+                f"queries: expected at most the number of candidates, {self.candidates}, found"
+                f" {self.queries}"
             )
 
     def unit(self, key: str, file: Sequence[Path], folder: Path) -> Unit[_Sample]:
@@ -126,7 +127,8 @@ class ParaCrawlRetrieval(StreamedTask):
         drawn = reservoir(_english_first(files, code), self.candidates, seed=self.seed)
         if not drawn:
             raise DataError(
-                "no pair of two texts; the file is empty or of another form", path=files[0]
+                "the file contains no pairs of two texts; check the file and its format",
+                path=files[0],
             )
         # texts of pairs that were left out count as seen too
         seen_english: set[str] = set()
@@ -175,8 +177,8 @@ class ParaCrawlRetrieval(StreamedTask):
         if found >= self.candidates:
             return []
         return [
-            f"{found:,} candidates instead of {self.candidates:,}, {sample.repeated:,} repeated a"
-            " text"
+            f"{found:,} candidates instead of {self.candidates:,}; {sample.repeated:,} pairs were"
+            " skipped because they repeat a text"
         ]
 
     def is_protocol(self, found: Findings) -> bool:

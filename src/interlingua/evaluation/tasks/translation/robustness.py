@@ -108,7 +108,7 @@ class Robustness(LanguageTask):
             # As dictionaries keep the order, the first of repeated sentences stays.
             clean = list(dict.fromkeys(lines))[: self.sentences]
             if len(clean) < 2:
-                raise DataError("one sentence; at least 2 are needed for a pool", path=files[key])
+                raise DataError("only one sentence; a pool requires at least 2", path=files[key])
             language = full_code(key)
             for form in self.forms:
                 data = sentences_in_form(clean, form, language)

@@ -147,7 +147,9 @@ def aligned_pairs(folder: Path, target: str) -> dict[str, TranslationPair]:
     one_each((full_code(code), path) for code, path in files.items())
     spelled = {full_code(code): code for code in files}
     if target not in spelled:
-        raise DataError(f"{target}.txt is missing, the language to retrieve", path=folder)
+        raise DataError(
+            f"{target}.txt not found, the language to retrieve; add the file", path=folder
+        )
     last = files.pop(spelled[target])
     pairs = {}
     for code, path in files.items():

@@ -70,9 +70,9 @@ class XSimPP(MarginSearch):
         path = altered_file(folder, language)
         if path is None:
             raise DataError(
-                f"no {language}_augmented.devtest here nor in {folder.resolve().name}_augmented"
-                " next to it; LASER publishes one for English, and xsim_pp_generated makes some"
-                " for any language",
+                f"no {language}_augmented.devtest found, neither in this folder nor in"
+                f" {folder.resolve().name}_augmented; LASER publishes one for English, and the"
+                " task xsim_pp_generated creates one for any language",
                 path=folder,
             )
         altered = read_altered(path)
@@ -80,7 +80,8 @@ class XSimPP(MarginSearch):
         known = {target.strip() for target in targets}
         if not any(one.original in known for one in altered):
             raise DataError(
-                f"made from other sentences than those of {language}; is it of another split?",
+                f"the sentences were made from other sentences than those of {language}; use the"
+                " file of the same split",
                 path=path,
             )
         return altered
@@ -113,7 +114,7 @@ class XSimPPGenerated(MarginSearch):
     Attributes:
         target: the language to retrieve and alter; by default English of aligned files, the second
             one of pairs.
-        kinds: what to alter; all of ``number``, ``entity``, ``negation``, ``antonym``,
+        kinds: of alterations; all of ``number``, ``entity``, ``negation``, ``antonym``,
             ``word_order`` by default.
         per_sentence: altered forms of a sentence per kind, at most.
         seed: of all draws.
@@ -154,7 +155,7 @@ class XSimPPGenerated(MarginSearch):
         if not made:
             what = ", ".join(self.kinds)
             raise DataError(
-                f"no sentence of {language} can be altered by {what}; ask for other kinds",
+                f"no sentence of {language} can be altered by {what}; choose other kinds",
                 path=folder,
             )
         if self.into is not None:
@@ -178,8 +179,8 @@ class XSimPPGenerated(MarginSearch):
         lacking = [kind for kind in self.kinds if kind not in made]
         notes = super().notes(altered)
         notes.append(
-            "made by interlingua, not LASER's xsim++ set: not comparable with published xsim++"
-            " numbers"
+            "the altered sentences were made by interlingua, so the scores are not comparable"
+            " with published xsim++ scores"
         )
         if lacking:
             notes.append(f"no sentence could be altered by: {', '.join(lacking)}")

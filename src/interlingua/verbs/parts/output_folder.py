@@ -1,0 +1,155 @@
+"""One output for each of several inputs, in a folder; a second run does what is new or changed."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from interlingua.errors import ConfigError, InterlinguaError, count_of
+from interlingua.storage.files import sha256_file
+from interlingua.storage.journal import Journal
+
+
+class OutputJob(NamedTuple):
+    """An input, the options of the verb for only it, and its name in reports."""
+
+    label: str
+    options: Any
+    inputs: tuple[str, ...]
+
+
+class OutputFolder:
+    """Runner of a verb for each input; reports unreadable inputs at the end and does the rest.
+
+    Args:
+        options: of the run; the output is the folder.
+        journal: name of the file of finished outputs, in that folder.
+        ignored: names of options that do not change what is written.
+        word: of a finished input in the report: scored, mined.
+        lines: gets the report.
+        failures: gets one line for each input that failed.
+        facts: that determine the outputs besides the options and the inputs.
+        is_anew: finished outputs are made again.
+    """
+
+    def __init__(
+        self,
+        options: Any,
+        *,
+        journal: str,
+        ignored: Sequence[str],
+        word: str,
+        lines: list[str],
+        failures: list[str],
+        facts: Mapping[str, Any] = MappingProxyType({}),
+        is_anew: bool = False,
+    ) -> None:
+        self.options = options
+        self.journal = journal
+        self.ignored = ignored
+        self.word = word
+        self.lines = lines
+        self.failures = failures
+        self.facts = dict(facts)
+        self.is_anew = is_anew
+
+    def run(self, jobs: Sequence[OutputJob], do: Callable[[Any], list[str]]) -> int:
+        """Write the outputs; those that an earlier run finished are left as is.
+
+        Args:
+            jobs: the inputs.
+            do: writes the output of some options, and returns its report.
+
+        Returns:
+            The number of inputs that an earlier run finished.
+        """
+        folder = Path(os.fspath(self.options.output or ""))
+        folder.mkdir(parents=True, exist_ok=True)
+        # A line of the journal is added when the output is whole on the disk.
+        journal = Journal(folder / self.journal)
+        remedy = f"use another --output, or remove {journal.path}"
+        parts = journal.resume(self.settings(), remedy=remedy)
+        done = {part["output"]: part for part in parts if isinstance(part, dict)}
+        # Equal inputs and an unchanged output: the job is not done again.
+        skipped = 0
+        for job in jobs:
+            output = Path(os.fspath(job.options.output or ""))
+            name = os.path.relpath(output, folder)
+            if self.is_done(done.get(name), job, output):
+                skipped += 1
+                continue
+            with self.noting_failure():
+                self.report(job.label, do(job.options))
+                journal.add({"output": name, **self.state(job, output)})
+        if skipped:
+            self.lines.append(
+                f"{count_of(skipped, 'files')} finished by an earlier run; to do all files again,"
+                f" {remedy}"
+            )
+        return skipped
+
+    def state(self, job: OutputJob, output: Path) -> dict[str, Any]:
+        """Return the facts and digests of a finished input."""
+        return {"inputs": _digests(job), "digest": sha256_file(output), **self.facts}
+
+    def is_done(self, part: Any, job: OutputJob, output: Path) -> bool:
+        """Return whether an earlier run wrote an output from these inputs, and it is unchanged."""
+        if self.is_anew or part is None or not output.is_file():
+            return False
+        others = {key: part[key] for key in part if key not in ("output", "inputs", "digest")}
+        if others != self.facts or sha256_file(output) != part.get("digest"):
+            return False
+        # A file that was replaced by itself with scores is no input any more.
+        if os.path.realpath(job.inputs[0]) == os.path.realpath(output):
+            return True
+        return bool(_digests(job) == part.get("inputs"))
+
+    @contextlib.contextmanager
+    def noting_failure(self) -> Iterator[None]:
+        """Note the error of an input, and continue with the next."""
+        try:
+            yield
+        except ConfigError:
+            # An option is wrong, and so it is for all of them.
+            raise
+        except InterlinguaError as error:
+            self.failures.append(str(error))
+
+    def report(self, label: str, lines: Iterable[str]) -> None:
+        """Add the report of one input."""
+        self.lines += [f"{label}: {line}" for line in lines]
+
+    def report_all(self, count: int) -> None:
+        """Add the last lines of the report."""
+        self.lines += [f"not {self.word}: {failure}" for failure in self.failures]
+        failed = f"{len(self.failures):,} not {self.word}"
+        self.lines.append(f"{count_of(count, 'files')}, {failed}")
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that determine the outputs, for the journal."""
+        # Numbers and texts as they are, so that an error names the difference.
+        values = {
+            field.name: getattr(self.options, field.name)
+            for field in dataclasses.fields(self.options)
+            if field.name not in self.ignored
+        }
+        return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return an option as JSON has it; a function is its name, which is the same in each run."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if inspect.isroutine(value):
+        return f"{value.__module__}:{value.__qualname__}"
+    return str(value)
+
+
+def _digests(job: OutputJob) -> list[str]:
+    return [sha256_file(path) for path in job.inputs]

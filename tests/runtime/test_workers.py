@@ -1,0 +1,18 @@
+import numpy as np
+
+from interlingua.runtime.workers import Workers, in_processes
+
+
+def test_results_of_processes_come_in_the_order_of_the_tasks():
+    tasks = [(np.full(1, number),) for number in range(40)]
+    with in_processes(2, "") as workers:
+        assert workers.slots == 2
+        found = list(workers.run(np.negative, tasks))
+        assert np.concatenate(found).tolist() == [-number for number in range(40)]
+        assert list(workers.run(abs, [])) == []
+
+
+def test_one_process_is_this_one():
+    with in_processes(1, "") as workers:
+        assert type(workers) is Workers
+        assert list(workers.run(pow, iter([(2, 3), (3, 2)]))) == [8, 9]
