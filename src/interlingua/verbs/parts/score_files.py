@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _JOURNAL = "score.journal"
 _ROWS = "rows"
 _PARTS = {_ROWS: r"score\.journal|[0-9a-f]{32}\.jsonl"}
-"""Kept pairs of finished bitexts, in the folder ``OUTPUT.parts`` of one output for all."""
+"""Files of the kept pairs of finished bitexts, in the folder of one output for all."""
 _FILE = "file"
 _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
@@ -52,7 +52,7 @@ _Scored = Callable[..., contextlib.AbstractContextManager[tuple[Any, Iterator["P
 
 
 class JudgedFile(NamedTuple):
-    """The review sheet and the answers of a run, and the bitext to look up in them.
+    """The review sheet and the answers of a run, with the bitext to look up in them.
 
     Attributes:
         judging: of the run.
