@@ -456,7 +456,7 @@ def _exchange_documents(
     accepted: Int64[ndarray, " p"],
     sizes: tuple[int, int],
 ) -> Int64[ndarray, " p"]:
-    """Exchange the targets of two accepted pairs as long as that raises the sum of their margins.
+    """Swap the targets of two accepted pairs as long as that raises the sum of their margins.
 
     The best pair of two similar pages and their translations may be a wrong one, which leaves the
     other two documents to each other. A negative margin counts as 0, so that a good pair is not
