@@ -48,7 +48,7 @@ def test_candidates_are_worked_on_in_parts(monkeypatch):
 
 
 def test_equal_sentences_are_told_apart_by_their_literals():
-    """Check that names separate four functions with equal vectors."""
+    # The vectors of the four functions are equal; only their names differ.
     names = ["DAY", "MONTH", "YEAR", "HOUR"]
     sides = (
         make_side([f"Die Funktion {name}" for name in names], "deu_Latn"),

@@ -169,7 +169,7 @@ def test_partners_are_exchanged_only_where_both_new_pairs_are_candidates():
 
 
 def test_a_family_of_similar_documents_is_paired():
-    """Check pages that score high with each other, and highest with their translations."""
+    # Pages of a family score high with each other, and each one highest with its translation.
     rng = np.random.default_rng(0)
     x, y = (axis.ravel() for axis in np.indices((100, 100)))
     is_family = (x < 20) & (y < 20)
