@@ -20,7 +20,7 @@ from interlingua.corpus.inspection.languages_found import guess_language, swappe
 from interlingua.corpus.inspection.misalignment import Slip, SlipFinder
 from interlingua.corpus.inspection.misreading import misread_charset
 from interlingua.errors import count_of
-from interlingua.storage.files import PathLike, stem_and_suffix
+from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 _LEAST_MISREAD = 3
@@ -58,10 +58,6 @@ _COLUMN_WORDS = frozenset(
 _LONGEST_NAME = 30
 
 
-_ROWS = ("", ".txt", ".tsv", ".tab", ".csv", ".xlsx")
-"""Suffixes of formats with a unit per line or row."""
-
-
 class Sampled(NamedTuple):
     """A pair of a sample, or a text with an empty target."""
 
@@ -84,14 +80,6 @@ class Fault(NamedTuple):
     first: int | None = None
     """Number of the first such unit, from 1."""
     last: int | None = None
-
-
-def may_have_header(path: PathLike) -> bool:
-    """Return whether the first row of a file may hold names, by its suffix.
-
-    Formats with marks around each unit have none: catalogs may list names of languages.
-    """
-    return stem_and_suffix(path)[1] in _ROWS
 
 
 def header_fault(cells: Sequence[str]) -> Fault | None:
@@ -240,16 +228,15 @@ def _share(count: int, total: int) -> str:
     return f"{share:.1f} %"
 
 
-def first_faults(pairs: Sequence[tuple[str, str]], path: PathLike) -> list[Fault]:
+def first_faults(pairs: Sequence[tuple[str, str]]) -> list[Fault]:
     """Return the faults of the first pairs of a file that a verb starts to read."""
     if not pairs:
         return []
     sample = [Sampled(number, *pair) for number, pair in enumerate(pairs, 1)]
-    header = header_fault(pairs[0]) if may_have_header(path) else None
     slips = SlipFinder()
     slips.add([pair[0] for pair in pairs], [pair[1] for pair in pairs])
     return [
-        *filter(None, [header]),
+        *filter(None, [header_fault(pairs[0])]),
         *misread_faults(sample),
         *swapped_faults(sample),
         *slip_faults(slips.end()),
@@ -258,7 +245,7 @@ def first_faults(pairs: Sequence[tuple[str, str]], path: PathLike) -> list[Fault
 
 def warn_of_first(pairs: Sequence[tuple[str, str]], path: PathLike) -> None:
     """Log once the faults of the first pairs of a file."""
-    for fault in first_faults(pairs, path):
+    for fault in first_faults(pairs):
         _warn_of_fault(os.fspath(path), fault.text)
 
 

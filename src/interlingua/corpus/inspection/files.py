@@ -19,7 +19,6 @@ from interlingua.corpus.inspection.faults import (
     count_fault,
     header_fault,
     language_faults,
-    may_have_header,
     misread_faults,
     slip_faults,
     swapped_faults,
@@ -133,7 +132,7 @@ def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:
     """Return the report of a file that was counted."""
     named = _named_languages(opened, found)
     sides = _sides(found, named)
-    faults = _faults(path, opened, found, named, sides)
+    faults = _faults(opened, found, named, sides)
     # One pair of languages is reported by its sides.
     several = {}
     if len(found.languages) > 1:
@@ -194,11 +193,7 @@ def _sides(found: StreamCounts, named: Sequence[str]) -> tuple[SideLook, ...]:
 
 
 def _faults(
-    path: str,
-    opened: Opened,
-    found: StreamCounts,
-    named: Sequence[str],
-    sides: Sequence[SideLook],
+    opened: Opened, found: StreamCounts, named: Sequence[str], sides: Sequence[SideLook]
 ) -> list[Fault]:
     """Return all faults of a file; faults that spoil pairs come first."""
     faults = []
@@ -217,7 +212,7 @@ def _faults(
         faults += language_faults(found.sample, (codes[0], codes[1]), _PAIR_OPTIONS)
     faults += misread_faults(found.sample)
     faults += _encoding_faults(opened, sides)
-    if found.first is not None and may_have_header(path):
+    if found.first is not None:
         cells = [found.first.source, found.first.target][: len(sides)]
         faults += filter(None, [header_fault(cells)])
     return [*faults, *_count_faults(opened, found, sides), *_order_faults(found, sides)]
