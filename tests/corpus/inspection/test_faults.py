@@ -60,3 +60,11 @@ def test_a_verb_that_reads_a_text_warns_if_it_was_misread(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         assert [language_of(path) for _ in range(2)] == ["deu_Latn"] * 2
     assert [record.args[0] for record in caplog.records] == [str(path)]
+
+
+@pytest.mark.parametrize(
+    ("pair", "found"),
+    [(("Igbo", "igbo"), 0), (("German", "Deutsch"), 0), (("German", "English"), 1)],
+)
+def test_a_pair_of_names_of_one_language_is_no_header(pair, found):
+    assert [fault.kind for fault in first_faults([pair])] == ["header"] * found

@@ -86,6 +86,10 @@ def header_fault(cells: Sequence[str]) -> Fault | None:
     """Return the fault of a first row that names columns and was read as a pair."""
     if not all(map(_is_column_name, cells)):
         return None
+    # A catalog of names of languages has the same language on both sides.
+    codes = [find_code(cell.strip()) for cell in cells]
+    if len(codes) > 1 and None not in codes and len(set(codes)) == 1:
+        return None
     shown = ", ".join(repr(cell.strip()) for cell in cells)
     text = (
         f"the first row ({shown}) contains column names and is read as texts; remove it, or"
