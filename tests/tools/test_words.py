@@ -66,7 +66,7 @@ def test_constructions_are_found_in_docstrings_and_comments(tmp_path):
 
 
 def test_of_tests_comments_and_docstrings_alone_are_read(tmp_path):
-    code = '"""Nobody."""\nx = "nobody"\n\n\ndef f():\n    """One\n    whose."""  # told\n'
+    code = '"""Nobody."""\nx = "nobody"\n\n\ndef f():\n    """One\n    foretold."""  # told\n'
     lines = {}
     for path in ("tests/test_x.py", "tools/x.py"):
         (tmp_path / path).parent.mkdir()

@@ -1,8 +1,8 @@
 """Documents linked sentence by sentence with an encoder.
 
 Sentences are read from files or lists (``DocumentPair``, ``read_document_sentences``). An
-``Aligner`` embeds all blocks of up to ``max_sentences - 1`` sentences, links them with
-``alignment.align_blocks``, and puts blank lines back in their places, linked to nothing.
+``Aligner`` embeds blocks (consecutive sentences) of up to ``max_sentences - 1`` sentences, links
+them with ``align_blocks``, and puts each blank line back in its place, without a link.
 ``align_documents`` does this for two documents or for a list of them; a run that resumes skips the
 documents that are done. Links are written in vecalign's format.
 """
@@ -82,8 +82,9 @@ _OF_ONE_PAIR = ("tsv", "moses", "gettext", "xliff", "huggingface")
 FEWEST_LINKS = 3
 """Minimum number of links for a meaningful median."""
 UNRELATED = 0.1
-"""Median score of links. That of 20 sentences and another text's is within 0.1 of 0, of models and
-languages from English-German to English-Telugu; that of translations is 0.29 to 0.95."""
+"""Median score of links below which two documents look unrelated. Links between 20 sentences and an
+unrelated text have a median within 0.1 of 0, for different models and for language pairs from
+English-German to English-Telugu; links between translations have a median of 0.29 to 0.95."""
 _JOURNAL = "align.journal"
 LOCK = ".align.lock"
 _LINK = re.compile(
@@ -92,15 +93,15 @@ _LINK = re.compile(
 
 
 class DocumentPair(NamedTuple):
-    """Two files of one sentence per line, with their languages, vectors and output.
+    """Two files with one sentence per line, and their languages, output and gold links.
 
     Attributes:
-        source: path of the one.
-        target: path of the other.
+        source: path of the source document.
+        target: path of the target document.
         output: where their links go; None = standard output.
-        gold: links that are right.
+        gold: path of the file with the correct links, if there is one.
         label: names the pair in outputs of several pairs; empty for one pair.
-        languages: of both, where names of folders say them.
+        languages: of source and target, if the names of their folders indicate them.
     """
 
     source: str
@@ -118,16 +119,17 @@ def read_document_sentences(
     column: ColumnChoice = None,
     language: str | None = None,
 ) -> list[str]:
-    """Read the sentences of a document: lines, a table's column, or the text that is split.
+    """Read the sentences of a document: its lines, a table's column, or its text after splitting.
 
-    Blank lines are included. Split are plain text, and documents of all kinds unit by unit.
+    Blank lines are included. With ``split_as``, text is split into sentences;
+    documents of the kinds that ``is_document`` accepts are split unit by unit.
 
     Args:
         path: the file.
         split_as: the language by which text is split, empty if it is unknown; None = a sentence
             per line.
         column: of a table, see ``sentence_table.read_column``.
-        language: that a table's column may be named after.
+        language: a column of a table may be named after this language.
 
     Raises:
         DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
@@ -154,12 +156,12 @@ def read_document_sentences(
 
 
 def sentence_files(links: PathLike) -> tuple[str, str]:
-    """Return the files for the sentences of both documents, if split, next to the file of links."""
+    """Return the paths for the sentences of two split documents, next to the file of links."""
     return f"{links}.source.txt", f"{links}.target.txt"
 
 
 def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
-    """Write the sentences that the numbers of links refer to, one per line."""
+    """Write the sentences to which the sentence numbers in the links refer, one per line."""
     for path, sentences in zip(sentence_files(links), (source, target), strict=True):
         with atomic_write(path) as file:
             file.writelines(f"{sentence}\n" for sentence in sentences)
@@ -176,7 +178,7 @@ def pair_languages(
     Args:
         source: path of the source.
         target: path of the target.
-        given: in any code.
+        given: the languages that the user specified, as any kind of code; None if unspecified.
 
     Raises:
         DataError: a specified language is unknown, or a text is in another script.
@@ -198,7 +200,7 @@ def pair_languages(
 def document_languages(
     pair: DocumentPair, given: tuple[str | None, str | None] = (None, None)
 ) -> tuple[str, str]:
-    """Return the languages of a pair: as its folders name them, else see ``pair_languages``."""
+    """Return the languages of a pair: as given, else from its folders or ``pair_languages``."""
     if pair.languages is None:
         return pair_languages(pair.source, pair.target, given)
     # Languages of options go before those of folders.
@@ -218,13 +220,13 @@ def list_document_pairs(
     Args:
         source: a file.
         target: sentences of the target.
-        list_file: see ``read_list``; in place of these two.
+        list_file: see ``read_list``; replaces source and target.
         output: file for the links, standard output by default; with a list a folder.
-        gold: links that are right; a list names its own.
+        gold: file with the correct links; a list names such files in a column instead.
 
     Raises:
-        ConfigError: neither or both are specified, a list has no folder for the links, or the links
-            have the name of a bitext.
+        ConfigError: neither two documents nor a list are specified, or both are; a list has no
+            folder for the links; or the file of links has a suffix of a bitext.
     """
     if list_file is None:
         if source is None or target is None:
@@ -250,16 +252,16 @@ def list_document_pairs(
 
 
 def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
-    """Refuse a bitext format with languages if no languages are known, before the work starts.
+    """Refuse a bitext format that requires languages if some are unknown, before the work starts.
 
     Args:
-        path: of the bitext, if there is to be one.
+        path: of the bitext; None if no bitext is written.
         languages: of each document pair, see ``pair_languages``.
 
     Raises:
         ConfigError: the languages are missing.
     """
-    # Each pair of documents may have other languages.
+    # The languages may differ from one document pair to the next.
     found = list(languages)
     known = all(source and target for source, target in found)
     if path is not None and len(set(found)) > 1 and guess_format(path) in _OF_ONE_PAIR:
@@ -276,10 +278,10 @@ def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str,
 
 
 def refuse_bitext_name(links: str | None) -> None:
-    """Refuse a file of links that is called as one of linked sentences.
+    """Refuse a name of a file of links if its suffix is that of a file of linked sentences.
 
     Raises:
-        ConfigError: it is.
+        ConfigError: the name has such a suffix.
     """
     if not links:
         return
@@ -295,14 +297,15 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
     """Read the documents of a list.
 
     Args:
-        path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
-            links, then optionally TAB that of the gold ones; blank lines and those that start with
-            ``#`` are left out.
-        folder: where links go; without a named file to the source's name and ``.align``.
+        path: of the list. Each line is ``source TAB target``, optionally followed by TAB and the
+            file for the links, and then by TAB and the file of gold links. Blank lines and lines
+            that start with ``#`` are ignored.
+        folder: for the links. If a line names no file for them, the file is named after the source,
+            with ``.align`` appended.
 
     Raises:
-        DataError: a line has another number of columns, two documents would be written to one file,
-            a file is outside of the folder, or there is none.
+        DataError: a line has a wrong number of columns, the links of two lines would be written to
+            one file, a file for links is outside of the folder, or the list is empty.
     """
     found: list[DocumentPair] = []
     outputs: dict[str, int] = {}
@@ -332,11 +335,11 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
                         line=number,
                     )
                 output = str(Path(folder, output))
-            # Two sources of one name in different folders, or one document named twice.
+            # Two sources in different folders may have the same name, or a line may be repeated.
             if output and output in outputs:
                 raise DataError(
-                    f"the links would be written to {output}, as those of line {outputs[output]};"
-                    " name another file in the third column",
+                    f"the links would be written to {output}, the same file as those of line"
+                    f" {outputs[output]}; name another file in the third column",
                     path=path,
                     line=number,
                 )
@@ -396,14 +399,14 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
 def read_right_links(path: PathLike, lengths: tuple[int, int]) -> list[Link]:
     """Read links made by hand, in vecalign's format or as a ladder of hunalign.
 
-    The first line that is not blank decides which of both it is.
+    The first line that is not blank determines which of the two formats is read.
 
     Args:
         path: of the file.
         lengths: number of sentences of both documents.
 
     Raises:
-        DataError: it is neither, or does not fit the documents.
+        DataError: the file has neither format, or does not fit the documents.
     """
     with open_text(path) as lines:
         first = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), None)
@@ -446,13 +449,13 @@ class AlignReport:
     links: list[Link] = field(default_factory=list)
     """Links of documents for which no file of links is written."""
     labels: list[str] = field(default_factory=list)
-    """Documents of ``links``; empty for one pair of documents."""
+    """Label of the documents of each of ``links``; an empty string for one pair of files."""
     unpaired: list[str] = field(default_factory=list)
     """Files of folders that were skipped, with the reason: another format, or no partner."""
     times: list[TimeMap] = field(default_factory=list)
-    """Time maps of the document pairs of subtitles in which times were used."""
+    """Time maps of the pairs of subtitle files for which times were used."""
     unlike: list[str] = field(default_factory=list)
-    """Documents with links that score as those of unrelated texts do."""
+    """Warnings about documents with links that score like unrelated texts."""
 
     def __str__(self) -> str:
         alone = self.shapes[1, 0], self.shapes[0, 1]
@@ -501,8 +504,8 @@ class Aligner:
             the file's name.
         target_language: code of the target's language, or None.
         split: the documents are plain text, to be split into sentences first.
-        columns: with the sentences, of tables (CSV, XLSX); default: those called by the languages,
-            or ``text``.
+        columns: the columns of tables (CSV, XLSX) that hold the sentences; default: those named
+            after the languages, or ``text``.
     """
 
     def __init__(
@@ -602,13 +605,13 @@ class Aligner:
 
         Args:
             documents: to align.
-            stdout: for links without an output.
+            stdout: receives the links of pairs without an output file.
             lenient: record in the report which documents can't be aligned and why, and continue.
             journal: of finished documents; their links are read and not made.
             progress: counts the kilobytes of all documents.
 
         Raises:
-            DataError: a file is missing, empty, not UTF-8, or its gold does not fit.
+            DataError: a file is missing, empty or not UTF-8, or gold links do not fit the texts.
         """
         sizes = [(_size(pair.source) + _size(pair.target)) / 1000 for pair in documents]
         progress.start(sum(sizes), "kB", "aligning")
@@ -632,7 +635,8 @@ class Aligner:
             else:
                 codes = (languages[0] or None, languages[1] or None)
                 links = self.links(source, target, languages=codes, spans=spans, progress=part)
-                # The sentences first: the journal, which ``_write`` adds to, says that all is done.
+                # Write the sentences first, because ``_write`` records in the journal that the
+                # pair is done.
                 if self.split and pair.output is not None:
                     write_sentences(pair.output, source, target)
                 self._write(links, pair, stdout, journal)
@@ -712,7 +716,7 @@ class Aligner:
             source=len(source) - len(_filled_lines(source)),
             target=len(target) - len(_filled_lines(target)),
         )
-        # Each is a link with an empty side, but none is an unaligned sentence.
+        # Each blank line is a link with an empty side, but not an unaligned sentence.
         shapes -= Counter({(1, 0): blank["source"], (0, 1): blank["target"]})
         self.report.shapes += shapes
         self.report.blank += blank
@@ -720,7 +724,7 @@ class Aligner:
             self.report.gold += LinkCounts.of(links, gold)
 
     def _warn_of_unrelated(self, links: Sequence[Link], name: str) -> None:
-        """Note documents with links that score as those of unrelated texts do."""
+        """Add a warning to the report if the scores of the links are typical of unrelated texts."""
         # Without a link there is no score. Then every sentence is unaligned.
         scores = [1 - link.cost for link in links if link.source and link.target]
         if 0 < len(scores) < FEWEST_LINKS:
@@ -736,8 +740,8 @@ class Aligner:
 def read_spans(path: PathLike) -> CueSpans:
     """Return the start and the end, in seconds, of each sentence of subtitles.
 
-    Speakers of one cue share its time by the lengths of their texts. Cues that can't be read are
-    left out, as they are where the sentences are read.
+    The time of a cue is divided among its speakers in proportion to the lengths of their texts.
+    Cues that can't be read are left out here, and also when the sentences are read.
     """
     spans: list[tuple[float, float]] = []
     for cue in read_cues(path, bad=BadLines("skip")):
@@ -764,7 +768,7 @@ def _with_fields(pair: TextPair, label: str, times: Mapping[str, str], *, is_one
 
 
 def _times_of(spans: tuple[CueSpans, CueSpans] | None, link: Link) -> dict[str, str]:
-    """Return the times of the sentences of a link as subtitles have them."""
+    """Return the times of the sentences of a link in the notation of subtitles."""
     times: dict[str, str] = {}
     if spans is None:
         return times
@@ -777,7 +781,8 @@ def _times_of(spans: tuple[CueSpans, CueSpans] | None, link: Link) -> dict[str, 
 def _size(path: str) -> int:
     """Return the size of a file in bytes.
 
-    It is 0 for a pipe and for a missing file, which is reported when it is read.
+    The size is 0 for a pipe and for a missing file. A missing file causes an error only when it is
+    read.
     """
     if not os.path.isfile(path):
         return 0
@@ -790,7 +795,8 @@ class SentenceBlocks:
     Args:
         sentences: of the document, at least one.
         encode: returns the vectors of texts.
-        borders: whether each sentence can't be joined with the one before; default: all can.
+        borders: True for each sentence that must not be joined with the previous one; default: any
+            two neighbors may be joined.
         headings: whether each sentence is a heading; default: none is.
         spans: times of the sentences; default: they have none.
 
@@ -814,7 +820,7 @@ class SentenceBlocks:
         self.encode = encode
         self.has_headings = headings is not None and bool(headings.any())
         self.headings = np.zeros(len(sentences), bool) if headings is None else headings
-        # The number of the run of sentences that may be joined, of each sentence.
+        # For each sentence the number of its run: only sentences of the same run may be joined.
         self._runs = np.zeros(len(sentences), np.int64)
         if borders is not None:
             self._runs = np.cumsum(borders)
@@ -833,7 +839,7 @@ class SentenceBlocks:
         }
 
     def embed(self, size: int, texts: Mapping[int, str], progress: Progress = SILENT) -> None:
-        """Embed the blocks of a size, the next one, and count them all as done.
+        """Embed the blocks of the next size, and count all of their texts as done.
 
         Args:
             size: number of sentences in each.
@@ -866,11 +872,11 @@ def align_sentences(
 ) -> Alignment:
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
-    Single sentences are aligned first. If a link one to one is in doubt, the blocks of two
-    sentences are embedded and all is aligned again, then those of three, and so on. If headings are
-    known of both documents and both have some, they are linked with headings only. If times are
-    known of both, the links of single sentences by meaning determine how they differ, and all links
-    are found by both.
+    Single sentences are aligned first. If a one-to-one link is in doubt, the blocks of two
+    sentences are embedded and all is aligned again, then those of three, and so on. If both
+    documents have known headings, headings are linked with headings only. If the times of both
+    documents are known, the links of single sentences by meaning determine how these times differ,
+    and then all links are found by meaning and times.
 
     Args:
         source: one document.
@@ -887,7 +893,7 @@ def align_sentences(
     total = 0
     times: TimeMap | None = None
     spans: tuple[CueSpans, CueSpans] | None = None
-    # A link has at least one sentence on either side: no block is longer than the sum less one.
+    # A link has at least one sentence per side, so no block exceeds ``max_sentences - 1``.
     for size in range(1, config.max_sentences):
         texts = [side.texts(size, flags) for side, flags in zip(sides, needed, strict=True)]
         done = total
@@ -975,8 +981,8 @@ def check_alignment(
         split: the documents are plain text.
 
     Raises:
-        ConfigError: an output would replace a file that is read, or sentences that are made would
-            not be written.
+        ConfigError: an output would replace a file that is read, or no output is named for the
+            sentences that splitting makes.
         DataError: a language is unknown.
     """
     codes = [document_languages(pair, languages) for pair in documents]
@@ -1007,11 +1013,11 @@ def align_documents(
     Args:
         aligner: with the model, the languages and all other settings.
         documents: see ``list_document_pairs``.
-        journal_folder: of the journal by which a list of documents is resumed; None = two
-            documents, which are aligned at once.
+        journal_folder: folder of the journal, from which a run of a list of documents resumes;
+            None for two documents, which are aligned without a journal.
         texts: file for the linked sentences.
         model: identity of the model and its settings.
-        stdout: for links without an output.
+        stdout: receives the links of pairs without an output file.
         progress: receives the progress of the work.
 
     Raises:
@@ -1030,7 +1036,7 @@ def align_documents(
             journal=journal,
             progress=progress,
         )
-        # The pairs come as they are made: without a file for them, they are drawn and dropped.
+        # Documents are aligned while this iterator is consumed, so consume it even without a file.
         if texts is None:
             deque(found, maxlen=0)
         else:
@@ -1071,12 +1077,12 @@ def join_links(documents: Sequence[DocumentPair], output: PathLike, *, keep: boo
 
 
 class AlignJournal:
-    """Finished documents of a list, one line each after that of the settings.
+    """Finished documents of a list: first a line of settings, then one line per document pair.
 
     A journal of other settings is started anew.
 
     Args:
-        path: of the journal, which goes when all documents are done.
+        path: of the journal, which is removed when all documents are done.
         settings: determine the links, together with the documents.
 
     Raises:

@@ -2,12 +2,12 @@
 
 Two files of one film differ by an offset (another intro), by a rate (25 against 23.976 frames a
 second), and by another offset after each cut. Links found by meaning are the anchors. The
-rate is that of a list of usual ones, or the slope between anchors, which most anchors agree with.
-The offset at a cue is the median of the anchors around it. Times are not used around cues of which
-most anchors disagree.
+rate is one of a list of usual rates or the median slope between anchors: the one with which most
+anchors agree. The offset at a cue is the median of the anchors around it. Times are not used for a
+cue if most of the anchors around it disagree.
 
-The distance of two blocks of cues is the part of the longer one that they do not share, but for a
-small difference.
+The distance of two blocks of cues is the part of the longer one that they do not share. A small
+difference does not count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LinkedCues = tuple[Sequence[int], Sequence[int]]
 _FILM = 24 / 1.001
 _FRAMES = (_FILM, 24.0, 25.0, 30 / 1.001)
 _RATES = (1.0, *sorted({a / b for a in _FRAMES for b in _FRAMES if a != b}))
-"""Target seconds in a source second; no difference comes first."""
+"""Seconds of the target in a second of the source; 1 (equal rates) comes first."""
 _TOLERANCE = 0.6
 """Seconds by which the start of a translated cue may differ."""
 _LEAST_ANCHORS = 5
@@ -35,10 +35,11 @@ _AGREEING = 0.5
 _AROUND = 7
 """Anchors before and after a cue that determine its offset."""
 _SLOPES = 2000
-"""Pairs of anchors of which the slope is the median."""
+"""Number of pairs of anchors to take the median slope of."""
 _SLACK = 0.2
-"""Seconds that two spans may differ by at no distance. Without it, a block of two cues on both
-sides would be nearer than the cues one by one: the same difference is a smaller part of it."""
+"""Seconds by which two spans may differ and still have distance 0. Without this slack, a block of
+two cues on each side would have a smaller distance than the single cues, because the same
+difference is a smaller part of a longer span."""
 _SHORTEST = 1e-3
 
 
@@ -83,7 +84,7 @@ def fit_times(
     y = target[other, 0]
     rates = [*_RATES, _median_slope(x, y, seed)]
     agreeing = [_most_in_window(np.sort(y - rate * x)) for rate in rates]
-    # Of equal ones the first: a film rarely has another rate.
+    # If several rates agree equally often, take the first: rate 1 comes first, others are rare.
     rate = rates[int(np.argmax(agreeing))]
     offsets, shares = _local_offsets(x, y - rate * x, source[:, 0])
     offsets[shares < _AGREEING] = np.nan

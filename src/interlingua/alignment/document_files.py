@@ -38,7 +38,7 @@ Paths = PathLike | Sequence[PathLike]
 """A folder, a file, a pattern, several of them with commas, or a list of them."""
 _SEPARATORS = re.compile(r"[._\-]")
 _SAMPLED_UNITS = 50
-"""Units at the start, in the middle and at the end by which a language is identified."""
+"""Units per place (start, middle and end) of a document by which its language is identified."""
 
 
 class DocumentFile(NamedTuple):
@@ -101,7 +101,7 @@ def list_sides(source: Paths, target: Paths | None) -> tuple[list[DocumentFile],
             )
         for path in found:
             name = _name_below(path, roots)
-            # The folder above the path below the root.
+            # The name of the folder to which ``name`` is relative.
             depth = name.count("/") + 1
             above = path.absolute().parents[depth - 1].name
             files.append(DocumentFile(path, name, side, above))
@@ -117,7 +117,7 @@ def list_sides(source: Paths, target: Paths | None) -> tuple[list[DocumentFile],
 
 
 def path_list(paths: Paths) -> list[Path]:
-    """Return the paths of a side, of which there may be several with commas; patterns stay.
+    """Return the paths of a side, which commas may separate; patterns are not expanded.
 
     Raises:
         DataError: a path is missing.
@@ -141,7 +141,7 @@ def _first_reason(left: Sequence[LeftOut]) -> str:
 def _name_below(path: Path, roots: Sequence[Path]) -> str:
     """Return the path below the folder that contains it, or the file's name.
 
-    Of a pattern it is the folder before the first part with a mark.
+    For a pattern, this folder is the part of the path before the first wildcard.
     """
     for root in roots:
         folder = root
@@ -274,7 +274,7 @@ def _sample(units: Sequence[Unit]) -> list[str]:
 
 
 def _is_one_of(code: str, languages: Iterable[str | None]) -> bool:
-    """Return whether a code is of one of some languages, whatever the region."""
+    """Return whether a code is of any of the given languages, whatever the region."""
     return any(_is_same(code, language) for language in languages)
 
 
@@ -354,13 +354,13 @@ def _place_of(
     """Return the side of a document, -1 if it is in another language."""
     fits = [_is_same(language, code) for code in codes]
     if side >= 0:
-        # The user's language is trusted, because short texts are hard to identify. The other side's
-        # language is a misplaced file.
+        # The user's language is trusted, because short texts are hard to identify. But a
+        # document in the language of the other side is misplaced.
         is_other = fits[1 - side] and not fits[side]
         is_wrong = bool(language) and not fits[side] and not given[side]
         return -1 if is_wrong or is_other else side
     if fits[0] and fits[1]:
-        # One language of two regions.
+        # Source and target are the same language of two regions.
         return 0 if language == codes[0] else 1
     return fits.index(True) if any(fits) else -1
 

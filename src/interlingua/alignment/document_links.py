@@ -3,9 +3,10 @@ r"""The links of paired documents, with scores and the probability that each is 
 Sentences are aligned within each pair of documents by ``align_sentences``: headings with headings
 only, and sentences are joined within their unit. The vectors of single sentences are known.
 
-The probability needs no known answers. Wrong links are made by moving the target of each link by
-one or two sentences; the best of these is as hard as the mistakes of an alignment. With f the
-density of the scores of links, g that of wrong ones, and w the share of wrong links among all,
+The probability is estimated without labeled links. Wrong links are made by moving the target of
+each link by one or two sentences; the best of these is as hard to recognize as a real error of an
+alignment. With f the density of the scores of links, g that of wrong ones, and w the share of wrong
+links among all,
 
 .. math:: P(right | s) = 1 - w \, g(s) / f(s)
 
@@ -111,7 +112,7 @@ def _with_known(
 def _wrong_scores(
     links: Sequence[Link], source: Float32[ndarray, "n d"], target: Float32[ndarray, "m d"]
 ) -> list[float]:
-    """Return the best score of each link one to one if its target is moved by ``TARGET_SHIFTS``."""
+    """Return the best score of each one-to-one link with its target moved by ``TARGET_SHIFTS``."""
     pairs = [(link.source[0], link.target[0]) for link in links if _is_one_to_one(link)]
     if len(pairs) < 2 or len(target) <= max(TARGET_SHIFTS):
         return []
@@ -137,7 +138,7 @@ def _is_one_to_one(link: Link) -> bool:
 def estimate_probabilities(
     scores: Float64[ndarray, " n"], wrong: Float64[ndarray, " w"]
 ) -> Float64[ndarray, " n"]:
-    """Estimate the probability of each link that it is a translation; see the module.
+    """Estimate the probability that each link is a translation; see the module.
 
     Args:
         scores: of the links.
@@ -155,7 +156,7 @@ def estimate_probabilities(
     )
     ratios = np.exp(-curve.log_likelihood_ratios(scores))
     share = min(1.0, 2 * float((scores < np.median(wrong)).mean()))
-    # A share of zero would call the worst link of all certain.
+    # With a share of zero, even the worst link would be certain.
     share = max(share, 1 / (len(scores) + 1))
     return np.asarray(np.clip(1 - share * ratios, 1 - _SURE, _SURE))
 
@@ -166,7 +167,7 @@ def linked_pairs(
     sides: tuple[DocumentSide, DocumentSide],
     probabilities: Sequence[float],
 ) -> list[TextPair]:
-    """Return the linked sentences of two documents, with where they are from.
+    """Return the linked sentences of two documents, with their documents and positions.
 
     Args:
         found: the links.

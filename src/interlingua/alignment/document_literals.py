@@ -4,13 +4,14 @@ Translations keep many of them, in whatever scripts the languages are written. P
 such as those of the functions ``DAY`` and ``MONTH``, have nearly the same sentences and differ in
 their literals.
 
-The overlap of two documents is the cosine of their sets of words, in which a word weighs as much as
-it is rare on both sides:
+The overlap of two documents is the cosine of their sets of words. The weight of a word is its
+rarity on the side where it is less rare:
 
 .. math:: o(x, y) = \frac{\sum_{t \in x \cap y} w_t}{\sqrt{\sum_{t \in x} w_t \sum_{t \in y} w_t}},
     \qquad w_t = \min\left(\log\frac{n_x}{d_x(t)}, \log\frac{n_y}{d_y(t)}\right)
 
-with n documents of a side, of which d have the word. Words of one side only weigh nothing.
+with n documents of a side, of which d have the word. Words that occur on only one side have
+weight 0.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from interlingua.alignment.document_store import DocumentSide
 _WORD = re.compile(r"\d+|[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Digits, or letters of scripts that are written with spaces."""
 _BUCKETS = 1 << 22
-"""Numbers of words. Words are numbered by a hash, so that memory holds no vocabulary."""
+"""Number of possible word numbers. Words are numbered by a hash, so that memory holds no
+vocabulary."""
 _CHUNK = 4_096
 """Candidates worked on at once."""
 
@@ -52,7 +54,7 @@ class _DocumentWords(NamedTuple):
         """Return the words of some documents, each with the place of its document in the list."""
         lengths = self.lengths()[documents]
         places = np.repeat(np.arange(len(documents)), lengths)
-        # From the first word of each document on, as many as it has.
+        # Take all words of each document, from its first word on.
         firsts = np.cumsum(lengths) - lengths
         within = np.arange(len(places)) - np.repeat(firsts, lengths)
         words = self.numbers[self.starts[documents][places] + within]
@@ -96,7 +98,7 @@ def literal_overlaps(
         shared = np.intersect1d(*keys, assume_unique=True)
         sums = np.bincount(shared // _BUCKETS, weights[shared % _BUCKETS], len(x[rows]))
         found[rows] = sums
-    # Documents without any such word have no overlap.
+    # Documents without any word of positive weight have overlap 0.
     totals = [own.totals(weights) for own in words]
     lengths = np.sqrt(totals[0][x] * totals[1][y])
     return np.asarray(found / np.where(lengths > 0, lengths, 1.0))

@@ -1,7 +1,7 @@
 r"""Which documents of two languages are translations of each other, by names or by vectors.
 
-Names decide where both sides have exactly one document of a name once the languages are removed
-from it (``pair_by_names``). Other documents are paired by vectors (``pair_by_vectors``):
+Names decide where a name without its language belongs to exactly one document on each side
+(``pair_by_names``). Other documents are paired by vectors (``pair_documents``):
 
 1. Sentence vectors are centered by the mean of their side, which removes most of the language. A
    document vector is their mean, weighted by length and by how few documents have the sentence
@@ -10,21 +10,24 @@ from it (``pair_by_names``). Other documents are paired by vectors (``pair_by_ve
 2. A candidate is scored by its sentences: the mean of each sentence's best similarity on the other
    side, in both directions (BiMax, arXiv 2510.15577). Two changes make the score sharper. The
    similarity of two sentences is lowered by the mean similarity of each to its nearest ones in a
-   sample of the other side, so that phrases of all pages count less; and by their distance in the
-   order of both documents, as translations keep the order. Names, numbers and code that both
-   documents share raise the score (``document_literals``).
-3. The score is compared with the other candidates of both documents, as the margin of sentences:
+   sample of the other side, so that phrases that occur on all pages count less. It is also lowered
+   by the difference of their positions in their documents, because translations keep the order.
+   Names, numbers and code that both documents share raise the score (``document_literals``).
+3. The score is compared with those of the other candidates of both documents, like the margin
+   that is known for pairs of sentences:
 
    .. math:: m(x, y) = s(x, y) - (1 - w) \bar s
        - \frac{w}{2k} \sum_{y'} s(x, y') - \frac{w}{2k} \sum_{x'} s(x', y)
 
    over the k best other candidates. With w = 1, pages of a family, such as the rules of 20 card
-   games, have low margins although each is most like its translation. The means of their others are
-   therefore shrunk towards the median of all scores. Pairs are accepted by descending margin, each
-   document once; two pairs exchange their documents if that raises the sum of their margins.
+   games, have low margins although each is most like its translation. The mean scores of the other
+   candidates are therefore shrunk towards the median of all scores. Pairs are accepted by
+   descending margin, each document once; two pairs exchange their documents if that raises the sum
+   of their margins.
 4. The threshold is from the data. Some documents of accepted pairs are removed, so that their
-   partners have none, and all documents are paired again: the new pairs of these partners are
-   wrong. Their margins estimate the number of wrong pairs above a threshold (``choose_threshold``).
+   partners have no translation left, and the other documents are paired again: each new pair of
+   such a partner is wrong. The margins of these pairs estimate the number of wrong pairs above a
+   threshold (``choose_threshold``).
 
 Memory holds the document vectors, a few numbers per sentence, and the sentences of one document
 and its candidates; sentence vectors are mapped.
@@ -52,9 +55,9 @@ from interlingua.storage.files import stem_and_suffix
 DOCUMENT_CANDIDATES = 20
 """Nearest documents of each document that are compared by their sentences."""
 OTHERS = 4
-"""Other candidates of a document that its margin is over."""
+"""Number of other candidates of a document from which the margin of a candidate is computed."""
 OTHERS_WEIGHT = 0.5
-"""Weight of the mean of the other candidates; the rest is that of the median of all scores."""
+"""Weight of the mean score of the other candidates; the median of all scores has the remainder."""
 LITERAL_WEIGHT = 0.05
 """Added to the score of two documents with the same words and numbers."""
 BACKGROUND_SENTENCES = 1000
@@ -66,16 +69,17 @@ ORDER_WEIGHT = 0.3
 WRONG_SHARE = 0.015
 """Share of wrong pairs among accepted ones that the threshold aims at."""
 FEW_SENTENCES = 30
-"""Sentences of a side below which vectors are not centered: they share more than their language."""
+"""Vectors of a side with fewer sentences are not centered: they share more than their language."""
 LEAST_MARGIN = 0.34
-"""Least margin of one pair; of n pairs it is divided by the cube root of n."""
+"""Least margin if there is one pair; for n pairs, it is divided by the cube root of n."""
 _MOST_NULL = 0.75
-"""Quantile of the margins of null pairs, below which accepted pairs are taken to be wrong."""
+"""Quantile of the margins of ``null_margins``; accepted pairs below it are assumed to be wrong."""
 _MADE_PAIRS = 6000
-"""Wrong pairs that are made to choose a threshold, by pairing in ``_ROUNDS`` rounds."""
+"""Number of wrong pairs to make for the choice of a threshold. ``_ROUNDS`` has the minimum and the
+maximum number of rounds of pairing."""
 _ROUNDS = (3, 20)
 _EXCHANGES = 10
-"""Most rounds in which pairs exchange their documents."""
+"""Maximum number of rounds in which pairs exchange their documents."""
 _CHUNK = 16_384
 """Sentences worked on at once."""
 PairKey = tuple[int, int]
@@ -120,8 +124,8 @@ class PairedDocuments(NamedTuple):
         threshold: margin from which pairs of texts are accepted.
         sources: source documents without a partner.
         targets: target documents without a partner.
-        doubtful: pairs from the user's list or from names that score like wrong pairs. With
-            ``auto`` those of names are not in ``pairs``.
+        doubtful: pairs, given by the user or found by names, with scores like those of wrong pairs.
+            With ``auto``, those found by names are not in ``pairs``.
     """
 
     pairs: list[DocumentPairing]
@@ -132,7 +136,7 @@ class PairedDocuments(NamedTuple):
 
 
 def pair_by_names(source: DocumentSide, target: DocumentSide) -> list[PairKey]:
-    """Return documents with paths that differ only in the language, if each is the only one."""
+    """Return pairs of documents with equal paths except for the language, if both are unique."""
     keys = [_name_keys(side) for side in (source, target)]
     counts = [Counter(own) for own in keys]
     # Later documents of a name replace earlier ones; such names are not unique, and so not used.
@@ -161,7 +165,7 @@ def name_without_language(name: str, pattern: re.Pattern[str], *, ending: bool =
     folder, slash, file = name.rpartition("/")
     if not ending:
         file = stem_and_suffix(name)[0]
-    # The pattern knows codes between hyphens, dots and slashes: en_US is en-US to it.
+    # The pattern finds codes only between hyphens, dots and slashes, so en_US becomes en-US.
     return without_language(f"{folder}{slash}{file}".replace("_", "-"), pattern)
 
 
@@ -218,7 +222,7 @@ def sentence_facts(
 
 
 def _center(vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, " d"]:
-    """Return the mean of vectors; zeros for a few."""
+    """Return the mean of vectors; zeros if there are fewer than ``FEW_SENTENCES``."""
     # float32 would lose digits in the sum of millions of rows.
     total = np.zeros(vectors.shape[1], np.float64)
     if len(vectors) < FEW_SENTENCES:
@@ -377,7 +381,7 @@ def _scores(own: _Sentences, others: Sequence[_Sentences]) -> Float64[ndarray, "
     for other in others:
         part = products[:, start : start + len(other.weights)]
         start += len(other.weights)
-        # A document without sentences is like none: the lowest cosine.
+        # A document without sentences is similar to no other one, and gets the lowest cosine.
         if not part.size:
             scores.append(-1.0)
             continue
@@ -393,7 +397,7 @@ def margins(found: ScoredCandidates, forbidden: Bool[ndarray, " c"]) -> Float64[
 
     Args:
         found: all candidates.
-        forbidden: candidates that do not count as others, and get minus infinity.
+        forbidden: candidates that are not among the others; their margins are minus infinity.
     """
     result = np.array(found.scores)
     if len(result):
@@ -407,7 +411,7 @@ def margins(found: ScoredCandidates, forbidden: Bool[ndarray, " c"]) -> Float64[
 def _mean_of_others(
     documents: Int64[ndarray, " c"], scores: Float64[ndarray, " c"], forbidden: Bool[ndarray, " c"]
 ) -> Float64[ndarray, " c"]:
-    """Compute for each candidate the mean of the best scores of its document without its own.
+    """Compute for each candidate the mean of the best scores of its document's other candidates.
 
     Documents without other candidates get the mean of all scores.
     """
@@ -419,7 +423,7 @@ def _mean_of_others(
     allowed = order[~forbidden[order]]
     bounds = np.flatnonzero(np.append(True, np.diff(documents[allowed]) != 0)).tolist()
     for start, stop in zip(bounds, [*bounds[1:], len(allowed)], strict=True):
-        # Descending: the best OTHERS + 1 are enough to leave each one out.
+        # Scores are descending: without any one of the best OTHERS + 1, OTHERS of them remain.
         rows = allowed[start:stop]
         best = scores[rows[: OTHERS + 1]]
         if len(rows) < 2:
@@ -438,7 +442,7 @@ def match_documents(
 
     Args:
         found: all candidates, in the order of the sources, then of the targets.
-        values: by which they are accepted; minus infinity never.
+        values: candidates are accepted by descending value; a value of minus infinity never is.
         sizes: number of documents of both sides.
     """
     # Stable: equal values are accepted in the order of the documents, in every run.
@@ -458,9 +462,9 @@ def _exchange_documents(
 ) -> Int64[ndarray, " p"]:
     """Swap the targets of two accepted pairs as long as that raises the sum of their margins.
 
-    The best pair of two similar pages and their translations may be a wrong one, which leaves the
-    other two documents to each other. A negative margin counts as 0, so that a good pair is not
-    given up for two pairs without evidence.
+    Of two similar pages and their translations, the best pair may be a wrong one. Then the other
+    two documents are paired with each other, which is also wrong. A negative margin counts as 0, so
+    that a good pair is not given up for two pairs without evidence.
     """
     gains = np.maximum(values, 0.0)
     # One number per candidate, ascending, by which a candidate is looked up.
@@ -474,7 +478,7 @@ def _exchange_documents(
         is_open = (first >= 0) & (second >= 0) & (first != second) & np.isfinite(values)
         rows = np.flatnonzero(is_open)
         first, second = first[rows], second[rows]
-        # The pair of the documents that these two leave; not each one is a candidate.
+        # If a candidate replaces two pairs, two documents remain. Their pair may be no candidate.
         wanted = found.x[second] * sizes[1] + found.y[first]
         others = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         raised = gains[rows] + gains[others] - gains[first] - gains[second]
@@ -496,10 +500,10 @@ def _exchange_documents(
 def null_margins(
     found: ScoredCandidates, accepted: Int64[ndarray, " p"], sizes: tuple[int, int]
 ) -> tuple[Float64[ndarray, " q"], float]:
-    """Return the margins of the pairs that are accepted if all accepted ones are forbidden.
+    """Return the margins of null pairs: those accepted next if all accepted pairs are forbidden.
 
-    A document without a partner has lost its best wrong candidate, too. How much lower the next
-    best ones are is measured by pairing once more.
+    If a document without a partner was in an accepted pair, its best wrong candidate is forbidden,
+    too, and its margin is too low. A second round of pairing measures by how much.
 
     Returns:
         The margins, and the mean by which they are too low for documents without a partner.
@@ -534,9 +538,10 @@ def choose_threshold(
 
     Documents without a partner are made: the target of some accepted pairs is removed, and the
     source of others, and the rest is paired again. Each pair of a document that has lost its
-    partner is wrong. With n documents without a partner on a side before, and m made on either
-    side, their number is that of (n + m)^2 - n^2 pairs of documents without a partner, while n^2 of
-    these are in the data. n is estimated from the accepted pairs that score like most null pairs.
+    partner is wrong. If each side has n documents without a partner in the data, and m are made,
+    the made wrong pairs come from (n + m)^2 - n^2 combinations of documents without a partner, and
+    the wrong pairs in the data come from n^2 combinations. n is estimated from the
+    accepted pairs that score like most null pairs.
 
     Args:
         found: all candidates.
@@ -564,14 +569,14 @@ def choose_threshold(
     rounds = int(np.clip(_MADE_PAIRS // (2 * made), *_ROUNDS))
     draw = np.random.default_rng(seed)
     parts = [_made_wrong(found, draw.permutation(good), made, sizes) for _ in range(rounds)]
-    # Drawn pairs that are wrong themselves were the best wrong ones of their documents.
+    # A drawn pair may be wrong itself. Then its documents have lost their best wrong candidate.
     margins_made = np.sort(np.concatenate(parts)) + loss * share
-    # Of the wrong pairs that are made, the share that the data themselves hold.
+    # The expected number of wrong pairs in the data for each wrong pair that is made.
     in_data = alone[0] * alone[1]
     factor = in_data / ((alone[0] + made) * (alone[1] + made) - in_data) / rounds
     above = factor * (len(margins_made) - np.searchsorted(margins_made, own))
     counts = np.arange(1, len(own) + 1)
-    # A pair is worth accepting as long as it is right with twice the probability of being wrong.
+    # A pair is worth accepting if it is at least twice as likely right as wrong.
     gain = np.where(above <= WRONG_SHARE * counts, counts - 3 * above, 0)
     best = int(gain.argmax())
     if gain[best] > 0:
@@ -608,7 +613,7 @@ class PairsByTexts(NamedTuple):
     Attributes:
         values: margin of each candidate.
         threshold: least margin of a pair.
-        doubt: margin below which a pair scores as wrong ones do.
+        doubt: margin below which a pair scores like wrong pairs.
     """
 
     values: Float64[ndarray, " c"]
@@ -637,7 +642,7 @@ def _rest_by_texts(
     taken: tuple[set[int], set[int]],
     sizes: tuple[int, int],
 ) -> list[DocumentPairing]:
-    """Return the pairs of documents that are not taken, by their texts."""
+    """Use texts to pair the documents that are not taken yet."""
     values = np.where(by_texts.values >= by_texts.threshold, by_texts.values, -np.inf)
     values[np.isin(found.x, list(taken[0])) | np.isin(found.y, list(taken[1]))] = -np.inf
     rows = match_documents(found, values, sizes).tolist()
@@ -688,8 +693,8 @@ def pair_documents(
         sides: source and target.
         vectors: of their distinct sentences.
         match: ``names`` pairs only by names, ``texts`` only by vectors, ``auto`` by names, and the
-            remaining documents by vectors. With ``auto`` a pair of names that scores like wrong
-            pairs is paired by vectors, too.
+            remaining documents by vectors. With ``auto``, the documents of a pair by names that
+            scores like wrong pairs are paired by vectors, too.
         given: pairs that are known; nothing else is paired.
         threshold: least margin of pairs by vectors; default: from the data.
         device: of the search.

@@ -1,8 +1,8 @@
 """One side's documents as a work folder holds them: sentences, their units, and their vectors.
 
-Each distinct sentence is numbered and embedded once (``mining.texts``). Arrays say which sentences
-each document has, and which unit of which kind each sentence is of. All files are mapped into
-memory, so that memory does not grow with the documents.
+Each distinct sentence is numbered and embedded once (``mining.texts``). Arrays hold the sentences
+of each document, and for each sentence its unit and the kind of this unit. All files are mapped
+into memory, so that memory does not grow with the documents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEADING_NUMBER = KINDS.index("heading")
 JOINED_KINDS = frozenset(map(KINDS.index, ("paragraph", "cue")))
 """Kinds of units. Their sentences may be joined in a link with those of the next unit."""
 _WHOLE_KINDS = frozenset(("heading", "code"))
-"""Kinds of units that are one sentence, whatever marks are in them."""
+"""Kinds of units that are one sentence, whatever punctuation they contain."""
 
 
 class DocumentEntry(NamedTuple):
@@ -89,7 +89,7 @@ class DocumentSide(NamedTuple):
         kinds = self.kinds[self.span(document)]
         units = self.units[self.span(document)]
         is_joined = np.isin(kinds, list(JOINED_KINDS))
-        # Nothing is before the first sentence to be joined with.
+        # The first sentence has no previous one with which it could be joined.
         borders = np.ones(len(kinds), bool)
         same_unit = units[1:] == units[:-1]
         same_kind = (kinds[1:] == kinds[:-1]) & is_joined[1:]
@@ -125,7 +125,7 @@ def write_documents(
     Args:
         documents: of the side, in their order.
         language: code of all.
-        folder: which holds the side afterwards.
+        folder: to which the side is written.
         name: of the side, for progress.
         progress: counts the sentences.
 

@@ -1,9 +1,9 @@
 """Right links as hunalign writes them: a ladder of rungs.
 
-A rung is a line with two numbers of sentences, from 0, and optionally a score: ``12 TAB 13 TAB
+A rung is a line with two sentence numbers, counted from 0, and optionally a score: ``12 TAB 13 TAB
 0.5``. Two rungs in a row, (i, j) and (i', j'), link the source sentences i to i' - 1 with the
 target sentences j to j' - 1. If one of these runs is empty, each sentence of the other is
-unaligned. The first rung is 0 0, and the last one has the numbers of sentences of both documents.
+unaligned. The first rung is 0 0, and the last one has the lengths of both documents in sentences.
 """
 
 from __future__ import annotations

@@ -8,21 +8,22 @@ cheapest chain of links from the starts to the ends of both documents, by the co
                    {\frac{1}{S} \sum_s (1 - \cos(x, y_s)) + \frac{1}{S} \sum_s (1 - \cos(x_s, y))}
 
 with x_s and y_s any blocks of the two documents: two sentences that have nothing to do with each
-other cost about 1. A block that costs more than without its first or last sentence costs the
-difference again: a sentence without a translation is then not joined with its neighbor.
+other cost about 1. If a link costs more than it would without the first or last sentence of a
+block, the difference is added once more, so that a sentence without a translation is not joined
+with its neighbor.
 
-Long documents are halved, and halved again, until all chains can be looked at; the path found there
-is the middle of a band at twice the resolution.
+The resolution of long documents is halved repeatedly, until all chains can be looked at; the path
+found there is the middle of a band at twice the resolution.
 
 Blocks of several sentences need not all be known. ``doubtful_blocks`` finds the blocks that may be
 needed for better links than those of fewer sentences, so that most of them are never embedded.
 
-*Differs from the released code*: the means are over all blocks in place of a random sample, at the
-same cost, as the mean of the products is the product with the mean; documents that are short enough
-are searched with all sizes of blocks at once, which is exact; if the number of sentences is odd,
-the last one is not left out when the document is halved; the quantile is exact, over pairs that
-can't all be translations; 1 - cos below 0.001 counts as 0.001 in the search; and the cost of a
-border sentence.
+*Differences from the released code*: The means are over all blocks instead of a random sample, at
+the same cost, because the mean of the products is the product with the mean. Documents that are
+short enough are searched with all sizes of blocks at once, which is exact. If the number of
+sentences is odd, the last one is not left out when the document is halved. The quantile is exact,
+and leaves out as many of the cheapest pairs as there can be translations. In the search, 1 - cos
+below 0.001 counts as 0.001. The first or last sentence of a block may have an extra cost.
 
 ``LinkCounts`` compares links with right ones: strict and lax precision, recall and F1, as
 vecalign's ``score.py``.
@@ -55,11 +56,11 @@ from interlingua.mining import defaults
 DIAGONALS_AT_ONCE = 64
 """Diagonals with costs that are computed by one matrix product."""
 GRAIN = 1e-3
-"""1 - cos below this is taken for this: if texts are copied, one to one is then cheaper than two
-to two."""
+"""Minimum of 1 - cos; smaller values are raised to it. One-to-one links of copied texts are then
+cheaper than two-to-two links."""
 BlockVectors = Float32[ndarray, "k n d"]
-"""``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
-anything."""
+"""``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i. If
+the block is not known, the vector is arbitrary."""
 KnownBlocks = Bool[ndarray, "k n"]
 """``known[p - 1, i]``: whether the block of p sentences that ends with sentence i is embedded."""
 SentenceKinds = Bool[ndarray, " n"]
@@ -72,23 +73,23 @@ LinkShape = tuple[int, int]
 class AlignConfig(CheckedSettings):
     """Settings of the search for links between two documents.
 
-    The server makes one without a verb. ``AlignOptions`` has options for the first three fields;
-    types and defaults of both are in ``mining/defaults.py``.
+    The server creates these settings without a command (verb). ``AlignOptions`` has options for the
+    first three fields; types and defaults of both are in ``mining/defaults.py``.
     """
 
     max_sentences: defaults.MaxSentences = defaults.MAX_SENTENCES
-    """Sentences in a link at most, both sides together; at least 2."""
+    """Maximum number of sentences in a link, both sides together; must be at least 2."""
     skip_quantile: defaults.SkipQuantile = defaults.SKIP_QUANTILE
     """Cost of an unaligned sentence: a quantile (0 to 1) of the costs of random sentence pairs."""
     band: defaults.BandWidth = defaults.BAND
     """Sentences on either side of the coarse path in which the fine one is looked for."""
     full_size: Annotated[int, AtLeast(1)] = 300
-    """Sentences; documents with a product of lengths of at most the square of this are searched in
-    full."""
+    """Number of sentences. Two documents are searched in full if the product of their lengths is at
+    most the square of this."""
     sample: Annotated[int, AtLeast(1)] = 20_000
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
-    """Seed of their draw."""
+    """Seed for drawing the random pairs of sentences."""
     clear: Annotated[float, Between(0, 1)] = 0.85
     """A link is clear if it costs at most this share of the cost of a neighboring sentence."""
     border: Annotated[float, Between(0, 100)] = 1.0
@@ -131,7 +132,7 @@ class Alignment(NamedTuple):
         links: every sentence is in one.
         total: cost of the chain, with the weights of sizes and of unaligned sentences.
         nodes: pairs of places in both documents that were visited, at all resolutions.
-        times: of the source in the target, if both have times that were used.
+        times: map from the times of the source to those of the target, if times were used.
     """
 
     links: tuple[Link, ...]
@@ -214,7 +215,7 @@ def align_blocks(
     visited = 0
     for depth in range(len(levels) - 1, -1, -1):
         x, y = levels[depth]
-        # Coarse sentences are linked one to one: only the path is wanted of them.
+        # Merged sentences are linked one to one, because only their path is needed.
         sides = sides_of(x, y)
         shapes: tuple[LinkShape, ...] = ((1, 1),)
         if depth == 0:
@@ -237,7 +238,7 @@ def align_blocks(
             border=config.border,
         )
         visited += len(band.first) * band.width
-        # Two sentences of the next level are one of this.
+        # Each sentence of this level is a merger of two sentences of the next level.
         path = [(2 * i, 2 * j) for i, j in path_of(found.links)]
     return found._replace(nodes=visited)
 
@@ -247,7 +248,7 @@ def _with_spans(
 ) -> tuple[DocumentLevel, DocumentLevel]:
     """Return both sides with the times of their sentences.
 
-    A sentence in the time of no sentence of the other side costs less to leave unaligned.
+    A sentence costs less to leave unaligned if no sentence of the other side overlaps its time.
     """
     alone = alone_shares(spans[0], spans[1]), alone_shares(spans[1], spans[0])
     found = [
@@ -260,7 +261,7 @@ def _with_spans(
 def _known_shapes(
     shapes: tuple[LinkShape, ...], source: KnownBlocks, target: KnownBlocks
 ) -> tuple[LinkShape, ...]:
-    """Return the shapes of which both sides have blocks; always one to one."""
+    """Return the shapes for which both sides have known blocks; one to one is always included."""
     return tuple(
         (p, q)
         for p, q in shapes
@@ -269,7 +270,7 @@ def _known_shapes(
 
 
 def halve(blocks: BlockVectors) -> BlockVectors:
-    """Merge sentences two by two: the sums of their vectors minus the mean of all, of length 1.
+    """Merge sentences two by two: sum their vectors, subtract the mean of all sums, and normalize.
 
     Only the first size of blocks is used, single sentences.
     """
@@ -282,8 +283,8 @@ def halve(blocks: BlockVectors) -> BlockVectors:
     # The mean of a single vector is itself, and nothing would be left of it.
     if half.shape[1] > 1:
         half -= half.mean(axis=1, keepdims=True)
-    # Not ``normalize_rows``: after rounding, a vector equal to the mean is above its bound, and has
-    # no direction to be kept.
+    # ``normalize_rows`` is not used: because of rounding, the rest of a vector equal to the mean
+    # may be longer than its bound, although this rest has no meaningful direction.
     lengths = np.linalg.norm(half, axis=2, keepdims=True)
     return np.asarray(half / np.maximum(lengths, 1e-6), dtype=np.float32)
 
@@ -340,7 +341,7 @@ def costs(
         products: cosines.
         x: mean of 1 - cos of the source's blocks.
         y: of the target's.
-        least: which 1 - cos has.
+        least: minimum of 1 - cos; smaller values are raised to it.
     """
     distances = 2 * np.maximum(1 - products, least)
     return np.asarray(distances / np.maximum(x + y, 2 * GRAIN), dtype=np.float32)
@@ -392,12 +393,12 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Sear
     """Return positions near a path: straight lines between its points, ``reach`` to either side.
 
     Args:
-        path: points in order, the start among them; those beyond the end are moved there.
+        path: points in order, including the start; points beyond the end are moved to the end.
         n: sentences of the source.
         m: of the target.
         reach: positions.
     """
-    # The coarse path may end one sentence beyond an odd number of them.
+    # If the number of sentences is odd, the coarse path may end one sentence after the last.
     inside = [(min(i, n), min(j, m)) for i, j in path] + [(n, m)]
     # The y of the path on every diagonal, by straight lines between its points.
     diagonals = np.array([i + j for i, j in inside])
@@ -408,7 +409,8 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Sear
 def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
     """Return the positions at which links start and end.
 
-    The links between two joining links carry little information, so a line connects the two.
+    Links with an empty side carry little information, so a straight line replaces those between two
+    links with sentences on both sides.
     """
     points = [(0, 0)]
     for source, target, _ in links:
@@ -444,8 +446,9 @@ def find_best_path(
     # All shapes of a link; those with an unaligned sentence come last.
     steps = np.array([*shapes, (1, 0), (0, 1)])
     ahead = int(steps.sum(axis=1).max())
-    # ``best[ahead + a, 1 + t]``: the cost of the cheapest chain to place t of diagonal a. One row
-    # of nowhere for each diagonal before the first, and one column on either side.
+    # ``best[ahead + a, 1 + t]``: the cost of the cheapest chain to place t of diagonal a. There
+    # is a dummy row of infinite costs for each diagonal before the first, and a dummy column on
+    # either side.
     best = np.full((ahead + n + m + 1, band.width + 2), np.inf)
     # ``chosen[a, t]``: the last link of that chain, as a row of ``steps``.
     chosen = np.zeros((n + m + 1, band.width), np.int16)
@@ -456,8 +459,8 @@ def find_best_path(
         stop = min(start + at_once, n + m + 1)
         price = _prices(source, target, shapes, skip, band, border, range(start, stop))
         for a in range(max(start, 1), stop):
-            # Of every shape: the diagonal that its link comes from, and by how much the places of
-            # that diagonal are moved against those of this one.
+            # For every shape: the diagonal from which its link comes, and the shift between the
+            # places of that diagonal and those of this one.
             before = a - steps.sum(axis=1)
             moved = band.first[a] - steps[:, 1] - band.first[np.maximum(before, 0)]
             # Positions outside of the band are mapped to the dummy columns.
@@ -506,7 +509,7 @@ def _prices(
     right = slice(lowest[1] - 1, y[is_linked].max())
     tables = link_costs(source, target, shapes, (left, right), border)
     for k, (p, q) in enumerate(shapes):
-        # There are p sentences before the place, and q.
+        # At least p source sentences and q target sentences must be before the place.
         fits = is_linked & (x >= p) & (y >= q)
         prices[:, k][fits] = tables[k][x[fits] - lowest[0], y[fits] - lowest[1]]
     return prices
@@ -523,8 +526,8 @@ def link_costs(
 
     This is p q (c + border max(0, c - c')). c' is the least cost of the link without the first or
     the last sentence of a block: a sentence that has no translation there makes its block cost more
-    than the block costs without it. With times, c is a weighted mean of that of the meaning and the
-    distance of the times.
+    than the block costs without it. With times, c is a weighted mean of the cost by meaning and the
+    distance in time.
 
     Args:
         source: one document.
@@ -596,11 +599,11 @@ def doubtful_blocks(
 ) -> tuple[Bool[ndarray, " n"], Bool[ndarray, " m"]]:
     """Find the blocks of some size that may be needed for better links than these.
 
-    An unaligned sentence is in doubt. So is the block of a link on the side where a sentence next
-    to it costs nearly as little with the link's other block, and a block of several sentences next
-    to a link that joins several. A block is needed if it contains a sentence in doubt and otherwise
-    sentences of links next to doubtful ones. A block within a longer run of unaligned sentences is
-    not needed, because the other side has nothing to link it with.
+    An unaligned sentence is in doubt. A block of a link is in doubt if a sentence next to it
+    costs nearly as little with the link's other block, or if the block has several sentences and a
+    neighboring link also joins several. A block is needed if it contains a sentence in doubt, and
+    all of its other sentences are in links next to doubtful links. A block within a longer run of
+    unaligned sentences is not needed, because the other side has nothing to link it with.
 
     Args:
         links: found with the blocks that are known.
@@ -634,7 +637,7 @@ def doubtful_blocks(
 
 
 def _windows(flags: Bool[ndarray, " n"], size: int) -> Bool[ndarray, "w s"]:
-    """Return all windows of a number of flags; none if there are fewer flags."""
+    """Return all windows of ``size`` consecutive flags; none if there are fewer flags."""
     if len(flags) < size:
         return np.zeros((0, size), bool)
     return sliding_window_view(flags, size)
@@ -681,7 +684,7 @@ def _in_doubt(
         others = costs(products, own.chance[0, place], chance)
         doubtful |= (neighbor == place) & (price > clear * others)
     # Where two links next to each other join several sentences, the border between them may be one
-    # sentence off: the sentence may be the third of the other link.
+    # sentence off: a sentence at this border may belong to the other link.
     own_size = last - first + 1
     is_large = own_size + other_size > 2
     has_large_neighbor = np.zeros(len(kept), bool)

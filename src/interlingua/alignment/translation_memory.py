@@ -249,7 +249,7 @@ class TranslationMemory:
         )
         self.report.left_out += chosen.left_out
         self.report.languages = chosen.codes
-        # A calibration of other languages or another model shows before the work.
+        # Refuse a calibration of other languages or of another model before the long work starts.
         if self.config.calibration is not None:
             self.curve = load_calibration(self.config.calibration, *chosen.codes, model=self.model)
         sides = []
@@ -397,11 +397,11 @@ class TranslationMemory:
         paired: PairedDocuments,
         found: Sequence[DocumentLinks],
     ) -> list[Float64[ndarray, " n"]]:
-        """Return the probabilities of the joining links of each pair of documents."""
+        """Return for each document pair the probabilities of links with sentences on both sides."""
         if not found:
             return []
         scores = [_scores_of(one) for one in found]
-        # One estimate for all documents, then cut into those of each pair.
+        # Estimate the probabilities of all documents together, then split them by document pair.
         sizes = np.cumsum([len(own) for own in scores])[:-1]
         if self.curve is not None:
             values = self._calibrated(self.curve, sides, paired, found)
@@ -417,11 +417,11 @@ class TranslationMemory:
         paired: PairedDocuments,
         found: Sequence[DocumentLinks],
     ) -> Float64[ndarray, " n"]:
-        """Return probabilities by a calibration of ``score``: links are scored as it does."""
+        """Return probabilities by a calibration of ``score``, with links scored in the same way."""
         config = ScoreConfig.of_scoring(curve.scoring)
         pairs = _texts_of_links(sides, paired, found)
         scorer = BitextScorer(self.encode, config)
-        # The first array is for the types, as there may be no block.
+        # The empty array makes the result float64, and is the result if there is no block.
         scores = np.concatenate([np.zeros(0), *(block.scores for block in scorer.score(pairs))])
         if not len(scores):
             return scores
@@ -456,7 +456,7 @@ class TranslationMemory:
         self._doubt_unrelated()
 
     def _doubt_unrelated(self) -> None:
-        """Report pairs with links that score as those of unrelated texts do."""
+        """Report document pairs with links that score like unrelated texts."""
         known = {(source, target) for source, target, _ in self.report.doubtful}
         for one in self.report.paired:
             is_few = one.links < 3 and one.pairing.by == "texts"
@@ -491,7 +491,7 @@ def read_pairs_file(
     """Return the pairs of documents that a file names, source TAB target in every line.
 
     Raises:
-        DataError: a line names a document that is not there, or one twice.
+        DataError: a line names an unknown document, or one that is already in a pair.
     """
     places = [_places(side) for side in sides]
     found = []

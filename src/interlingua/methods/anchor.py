@@ -6,9 +6,9 @@ another anchor is nearer. So contrasts and soft labels also compare it with the 
 other sentences. These anchors are computed once, before the run, and stored in the bank, so that
 tens of thousands of negatives cost one matrix product per step and need no large batch.
 
-Distillation, bidirectional contrast, interpolated targets and the split softmax are OmniSONAR's
-(Omnilingual SONAR Team 2026), the soft labels IMASCL's (Park et al. 2024), same-language negatives
-follow LAReQA (Roy et al. 2020).
+The distillation, the bidirectional contrast, the interpolated targets and the split softmax come
+from OmniSONAR (Omnilingual SONAR Team 2026). The soft labels come from IMASCL (Park et al. 2024).
+The same-language negatives follow LAReQA (Roy et al. 2020).
 """
 
 from __future__ import annotations
@@ -58,24 +58,25 @@ class AnchorConfig(CheckedSettings):
     """Languages that the teacher knows: the target of their sentences is the mean of both sides'
     teacher vectors."""
     student_reads: Literal["translations", "alternate", "both"] = "alternate"
-    """Sides of the pairs; alternate: the pivot's in one step of ``original_steps``, the other in
-    the rest."""
+    """Sides of the pairs to read; alternate: the pivot's side in one of every ``original_steps``
+    steps, the other side in the remaining steps."""
     original_steps: Steps = 3
-    """Steps from one that reads originals to the next, with student_reads = "alternate"."""
+    """Number of steps from one reading of originals to the next, if student_reads = "alternate"."""
     bank: PathText = ""
-    """Folder of the teacher's vectors, reused if they are of the same teachers and sentences;
-    default: in the run's."""
+    """Folder of the teacher's vectors, reused if it was made with the same teachers and sentences;
+    default: a folder in the run's folder."""
     bank_size: Size = 32_768
-    """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""
+    """Number of negatives in a step: sentences of this run and, if the run has fewer, further
+    sentences of the corpus."""
     bank_steps: Steps = 100
-    """Steps with the same negatives, if there are more than ``bank_size``."""
+    """Number of steps with the same negatives, if the bank has more than ``bank_size`` of them."""
     temperature: Temperature = 0.05
     """Divisor of the cosines of the contrasts and of the split softmax."""
     soft_temperature: Temperature = 0.05
     """Divisor of the cosines of the soft labels, the student's and the teacher's."""
     side_negatives: Literal["language", "all"] = "all"
-    """Negatives of the same side: the batch's other sentences, as the student embeds them, of the
-    language or all."""
+    """Negatives of the same side, as the student embeds them: the batch's other sentences of the
+    same language, or all other sentences of the batch."""
     hard_kinds: tuple[str, ...] = ("number", "entity", "negation", "antonym", "word_order")
     """Kinds of alterations in the hard negatives."""
     hard_count: Annotated[int, Between(1, MANY)] = 2
@@ -87,8 +88,8 @@ class AnchorConfig(CheckedSettings):
     from_bank_weight: Weight = 0.25
     """Weight of the contrast of a teacher's vector with the batch's students and the bank."""
     center_weight: Weight = 0.0
-    """Weight of the squared distance of each language's mean in the batch to that of its
-    targets."""
+    """Weight of the squared distance between the mean of a language's vectors in the batch and the
+    mean of their targets."""
     side_weight: Weight = 0.0
     """Weight of the contrast with ``side_negatives``, for strong alignment."""
     soft_weight: Weight = 1.0
@@ -226,14 +227,15 @@ class Anchor(Objective):
     ) -> dict[str, Float[Tensor, ""]]:
         """Compute the terms of some students, as means over these.
 
-        One product of the students with the bank serves two of them.
+        Two of the terms use the same product of the students with the bank.
 
         Args:
             negatives: of all students.
             s: their vectors, of length 1.
             z: their targets, of length 1.
             bank: vectors of the teacher, of length 1.
-            rows: which; None: all of them, and the term of a language's mean, which reads all.
+            rows: the students to compute the terms of; None: all of them. Only then the term of the
+                languages' means is computed too, because it reads all students.
         """
         config = self.config
         terms = {}
@@ -279,7 +281,7 @@ class Anchor(Objective):
     def split(
         self, owners: Int64[Tensor, " m"], hard: Rows, e: Rows, *x: Rows
     ) -> Float[Tensor, ""]:
-        """Compute the second part of Eq. (5). x is the anchor, and the translation if read."""
+        """Compute the second part of Eq. (5); x: the anchors and, if read, the translations."""
         softmax = partial(split_softmax, temperature=self.config.temperature)
         return torch.stack([softmax(query, e, hard, owners) for query in x]).mean()
 
@@ -291,7 +293,7 @@ class Anchor(Objective):
         config = self.config
         if config.student_reads != "alternate" or not training:
             return True, config.student_reads == "both"
-        # Originals in the last step of every ``original_steps``.
+        # The student reads originals in the last of every ``original_steps`` steps.
         originals = step % config.original_steps == config.original_steps - 1
         return not originals, originals
 

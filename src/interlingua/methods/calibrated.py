@@ -34,20 +34,20 @@ class CalibratedConfig(CheckedSettings):
     """ema: the teacher follows the student; frozen: it stays what it was, "freeze teacher" of Table
     4."""
     decay: Annotated[float, Between(0, 1)] = 0.99999
-    """tau_base: share of itself that the teacher keeps in the first step, of the paper's run of
-    ``decay_steps``."""
+    """tau_base: share of its weights that the teacher keeps in the first step of the paper's run,
+    which has ``decay_steps`` steps."""
     decay_steps: Annotated[int, Between(0, MANY)] = 105_000
-    """Length of the run, in steps, that ``decay`` is for. A run of K steps keeps (1 - decay) *
-    decay_steps, so its own decay is 1 - (1 - decay) * decay_steps / K: else a short run's teacher
-    would hardly move. 0 = decay as it is."""
+    """Length, in steps, of the run that ``decay`` is meant for. In a run of K steps the decay is
+    1 - (1 - decay) * decay_steps / K, so that the product (1 - decay) * steps stays the same.
+    Otherwise the teacher of a short run would hardly move. 0 = use ``decay`` unchanged."""
     decay_schedule: Literal["cosine", "constant"] = "cosine"
     """cosine: the decay rises to 1 at the end of the run, as in BYOL; constant: tau_base in every
     step."""
     compensated_average: bool = False
-    """Keep what float32 rounds off the teacher's updates: without, the smallest are lost at a decay
-    of 0.99999."""
+    """Keep the rounding errors of the teacher's updates in float32. Without them, the smallest
+    updates are lost at a decay of 0.99999."""
     teacher_dropout: bool = False
-    """Let the teacher drop out too, as in BYOL; the paper does not say."""
+    """Use dropout in the teacher too, as in BYOL; the paper does not say whether it does."""
     english_through_student: bool = False
     """Also teach the student the pivot's own sentences, as Reimers and Gurevych (2020) do; the
     paper does not."""
@@ -59,7 +59,7 @@ class CalibratedConfig(CheckedSettings):
     """Language that only the teacher reads; every pair has a side in it."""
 
     def __post_init__(self) -> None:
-        # An option that nothing reads is refused: a run would differ from its file.
+        # An option that nothing reads is refused: the run would not do what its file says.
         is_frozen = self.teacher == "frozen"
         teacher_only = not self.english_through_student
         read_by_ema = ("decay", "decay_steps", "decay_schedule", "compensated_average")
@@ -70,7 +70,9 @@ class CalibratedConfig(CheckedSettings):
 
 
 class Calibrated(Objective):
-    """Objective that moves the student's embeddings to the teacher's of the English translations.
+    """Objective that moves the student's embeddings to the teacher's embeddings of translations.
+
+    The teacher reads the English translations.
 
     Args:
         config: the options.
@@ -89,12 +91,12 @@ class Calibrated(Objective):
 
     @property
     def decay(self) -> float:
-        """tau_base of this run, which keeps (1 - tau_base) K of the paper's; at least 0."""
+        """tau_base of this run: (1 - tau_base) K is the same as in the paper's run; at least 0."""
         config = self.config
         if not config.decay_steps:
             return config.decay
-        # The sum of (1 - tau_k) over a run is about (1 - tau_base) K / 2: it says how far the
-        # teacher gets from its first weights, so this product is kept when K is another one.
+        # The sum of (1 - tau_k) over a run is about (1 - tau_base) K / 2. It determines how far the
+        # teacher moves from its first weights, so this product stays the same when K changes.
         return max(0.0, 1 - (1 - config.decay) * config.decay_steps / self.total_steps)
 
     def forward(self, batch: ParallelBatch) -> LossOutput:

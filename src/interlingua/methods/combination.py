@@ -89,8 +89,8 @@ class CombinationConfig(CheckedSettings):
     """Terms by label: ``method``, ``weight`` (default 1) and that method's options, each in a table
     ``[method.terms.LABEL]``."""
     share_passes: bool = True
-    """A sentence that several terms read is encoded once. They then see the same dropout; false:
-    each its own."""
+    """Encode a sentence that several terms read only once, so that these terms see the same
+    dropout; false: each term encodes it with its own dropout."""
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -98,7 +98,7 @@ class CombinationConfig(CheckedSettings):
                 "terms is empty; add at least one table [method.terms.LABEL] with a method"
             )
         terms = self.resolved()
-        # Paths are kept absolute: config.toml is stored in the run's folder and must mean the same.
+        # Paths are kept absolute, so that they stay valid in config.toml in the run's folder.
         absolute = {
             label: with_absolute_values(table, terms[label]) for label, table in self.terms.items()
         }
@@ -142,7 +142,8 @@ class CombinationConfig(CheckedSettings):
 class Combination(Objective):
     """Methods over a shared encoder, each with its own heads and teachers.
 
-    A term is reported under its label, or, if its method has several, under ``label_term``.
+    The loss of a method is reported under its label. If the method has several terms, each of them
+    is reported under ``label_term``.
 
     Args:
         config: the options.
@@ -213,7 +214,7 @@ class Combination(Objective):
                 output = method(batches[label])
             weight = self.weights[label]
             losses.append(weight * output.loss)
-            # a term is called as its label, unless its method has several
+            # The name of a term is its label, unless its method has several terms.
             for name, term in output.terms.items():
                 key = f"{label}_{name}"
                 if len(output.terms) == 1:
@@ -222,7 +223,11 @@ class Combination(Objective):
         return LossOutput(torch.stack(losses).sum(), terms)
 
     def weight_of(self, term: str) -> tuple[str, float] | None:
-        """Return the option that weighs a term: its method's, if it has one, or its label's."""
+        """Return the option that weighs a term.
+
+        It is the weight of the label, or, if the method has several terms, the method's own option
+        for the term.
+        """
         methods = self.parts_by_label()
         # The longest label first: one may be a prefix of another.
         for label in sorted(methods, key=len, reverse=True):
@@ -239,7 +244,7 @@ class Combination(Objective):
     def parts_by_label(self) -> dict[str, Objective]:
         """Return the methods by label, with the values that the training loop has set here."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
-        # Set by the loop after the methods were made; ``all_gather`` is another in evaluations.
+        # The loop sets them after the methods are made; evaluations have another ``all_gather``.
         for method in methods.values():
             method.all_gather = self.all_gather
             method.total_steps = self.total_steps

@@ -35,7 +35,7 @@ class CrossEncoderConfig(CheckedSettings):
     """Input of the head: the state of the joined sequence's first token, or the mean of all
     states."""
     head_dropout: Dropout = 0.1
-    """Probability of zeroing an element of the head's input, twice."""
+    """Probability of zeroing an element of the head's input; the head applies dropout twice."""
 
 
 class CrossEncoder(Objective):
@@ -59,7 +59,10 @@ class CrossEncoder(Objective):
         self.scorer = PairScorer(encoder, pooling=config.pooling, dropout=config.head_dropout)
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
-        """Compute the binary cross-entropy of sigmoid and score, a mean over pairs and orders."""
+        """Compute the mean binary cross-entropy of sigmoid(logit) and score.
+
+        It is a mean over pairs and orders.
+        """
         batch, pairs = self.prepared(batch)
         logits = self.scorer(pairs).float()
         scores = on_device(batch.labels, logits.device)  # in [0, 1]

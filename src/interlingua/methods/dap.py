@@ -46,12 +46,14 @@ class DAPConfig(CheckedSettings):
     tr_weight: Weight = 1.0
     """Weight of the translation ranking."""
     temperature: Temperature = 0.05
-    """Divisor of the cosines of the ranking. The paper has inner products, its code this."""
+    """Divisor of the cosines of the ranking, as in the released code; the paper has inner products
+    instead."""
     ranking: Literal["forward", "both"] = "forward"
     """forward: the other language's sentences rank the pivot's, Eq. (5); both: also the other way,
     averaged."""
     projection: bool = True
-    """Rank a tanh layer over the embeddings, which is not exported, as the released code does."""
+    """Rank by the outputs of a tanh layer over the embeddings, as the released code does; the layer
+    is not exported."""
     negatives: Literal["processes", "micro_batch"] = "processes"
     """Source of the ranking's negatives: all processes' micro-batches, or a process's own."""
     pivot: str = "eng_Latn"
@@ -106,7 +108,7 @@ class DAP(Objective):
         encoder: pools by the first token in the paper.
 
     Raises:
-        ConfigError: the encoder has fewer layers than the head, its vocabulary no mask, or no
+        ConfigError: the encoder has fewer layers than the head, its vocabulary has no mask, or no
             language is named.
     """
 
@@ -165,7 +167,7 @@ class DAP(Objective):
         place = batch.place("b")
         directions = []
         for sources, rows in self.ways(x.batch_size):
-            if not len(rows):  # half of a single pair
+            if not len(rows):  # the empty half of a batch with a single pair
                 continue
             boundaries = sentences_of(read, sources).cu_seqlens
             targets = sentences_of(read, rows)

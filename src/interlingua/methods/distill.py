@@ -40,8 +40,8 @@ class DistillConfig(CheckedSettings):
     translation_weight: Weight = 1.0
     """Weight of the term that draws translations to the teacher's embedding of the original."""
     original_weight: Weight = 1.0
-    """Weight of the term that draws originals to their own; 0 = the student reads translations
-    only."""
+    """Weight of the term that draws originals to the teacher's embeddings of them; 0 = the student
+    reads translations only."""
     replay_weight: Weight = 0.0
     """Weight of the term that keeps sentences of the monolingual feed, in any language, at
     the teacher's vectors; 0 = there is no such feed."""
@@ -64,8 +64,8 @@ class DistillInputs(NamedTuple):
 class Distill(Objective):
     """Objective that moves the embeddings of a sentence and its translation to the teacher's.
 
-    A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads
-    their text, which is decoded and tokenized again in every step.
+    A teacher with the student's vocabulary reads the corpus's tokens. A teacher with another
+    vocabulary reads their text, which is decoded and tokenized again in every step.
 
     Args:
         config: the options.
@@ -158,7 +158,8 @@ class Distill(Objective):
         """Return the sentences in the teacher's tokens."""
         if not self.retokenizes and originals.max_seqlen <= self.teacher.max_tokens:
             return originals
-        # In the same vocabulary too where a sentence is too long: it has to be cut, and closed.
+        # A sentence that is too long is tokenized again even if the vocabulary is the same: it has
+        # to be cut, and to end with the closing token.
         sentences = torch.split(originals.input_ids, originals.lengths.tolist())
         ids = self.in_teacher_tokens([sentence.tolist() for sentence in sentences])
         return TokenBatch.from_lists(ids, originals.languages)

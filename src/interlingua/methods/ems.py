@@ -47,20 +47,20 @@ class EMSConfig(CheckedSettings):
     """EMS and its ablations (Table XIV of the paper); the defaults are the paper's EMS."""
 
     generative: Literal["xtr", "ugt", "none"] = "xtr"
-    """xtr: predict the translation's tokens; ugt: also a masked one of the own tokens; none: "-
-    L_XTR"."""
+    """xtr: predict the translation's tokens; ugt: predict also a masked token of the sentence
+    itself; none: "- L_XTR"."""
     contrastive: Literal["softmax", "ams", "none"] = "softmax"
     """softmax: Eq. (8); ams: LaBSE's additive margin, "LaBSE-EMS"; none: "- L_cntrs"."""
     xtr_weight: PositiveWeight = 1.0
-    """Weight of the generative term in the loss, either kind."""
+    """Weight of the generative term in the loss, whether it is xtr or ugt."""
     contrastive_weight: PositiveWeight = 1.0
     """Weight of the contrastive term in the loss."""
     temperature: Temperature = 0.1
     """T of the contrastive term, in cosine units."""
     margin: Annotated[float, Between(-1e6, 1e6)] = 0.3
-    """Margin of ams, in cosine units, taken from the positives."""
+    """Margin of ams, in cosine units, subtracted from the positives."""
     margin_after_temperature: bool = False
-    """Take the margin from the logits, after the division by the temperature."""
+    """Subtract the margin from the logits, after the division by the temperature."""
     mlp: bool = True
     """Contrast projections, Eq. (10)-(11); False: contrast the embeddings, "- L_cntrs_mlp"."""
     projection_dim: Dim = 128
@@ -78,8 +78,8 @@ class EMSConfig(CheckedSettings):
     """Predict with the encoder's word embeddings in place of a matrix of the head's own, "share
     L_emb"."""
     code_targets: bool = False
-    """Targets of the released code: 1/|S| once for each distinct token, where Eq. (7) counts
-    repetitions."""
+    """Use the targets of the released code: each distinct token counts 1/|S| once, whereas Eq. (7)
+    counts repetitions."""
     code_masking: bool = False
     """Like the released code, replace one token of one side by <MASK>, for the encoder and in the
     targets."""
@@ -162,7 +162,7 @@ class EMS(Objective):
             self.mask_id = encoder.vocabulary.mask_id  # raises where the vocabulary has none
         self.predict: TokenPredictionHead | None = None
         if config.generative != "none":
-            # Made even if they are left out, so that the random numbers that follow are the same.
+            # The tags are made even if they are not used, so that later random numbers are equal.
             tags = LanguageTags(languages, config.language_dim, dropout=config.tag_dropout)
             self.predict = TokenPredictionHead(
                 encoder.dim,
@@ -276,6 +276,6 @@ class EMS(Objective):
             a, hidden_a = hide(a, at_a)
             b, hidden_b = hide(b, at_b)
             return a, b, torch.cat([hidden_a, hidden_b])
-        # The released code hides a token of one side only, and predicts none of its own.
+        # The released code hides a token on one side only, and never predicts it from its sentence.
         on_a = coin_flips(a, at_a)
         return hide(a, at_a, where=on_a)[0], hide(b, at_b, where=~on_a)[0], None

@@ -34,15 +34,17 @@ class InfoNCEConfig(CheckedSettings):
     """The contrastive loss of embeddings on the sphere."""
 
     positives: Literal["translation", "dropout"] = "translation"
-    """The positive of a sentence: its translation, in parallel data, or itself through other
-    dropout, in monolingual data as mSimCSE does."""
+    """The positive of a sentence. translation: its translation, from parallel data; dropout: the
+    sentence itself encoded with other dropout, from monolingual data, as in mSimCSE."""
     temperature: Temperature = 0.05
     """Divisor of the cosines."""
     direction: Literal["both", "forward", "all"] = "both"
-    """Direction of the ranking: each side the other, averaged; the first the second, as in SimCSE;
-    or each of the 2B sentences the other 2B - 1, those of its own side too (NT-Xent)."""
+    """Direction of the ranking. both: each side ranks the other, averaged; forward: the first side
+    ranks the second, as in SimCSE; all: each of the 2B sentences ranks the other 2B - 1, including
+    those of its own side (NT-Xent)."""
     projection: bool = False
-    """Contrast a tanh layer over the embeddings, which is not exported, as in SimCSE's training."""
+    """Contrast the outputs of a tanh layer over the embeddings, as in SimCSE's training; the layer
+    is not exported."""
     negatives: Literal["processes", "micro_batch"] = "processes"
     """Source of negatives: all processes' micro-batches, or a process's own."""
     exclude_repeats: bool = False
@@ -65,7 +67,7 @@ class InfoNCE(Objective):
     def __init__(self, config: InfoNCEConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
         self.project: nn.Module = nn.Identity()
-        # Made even if it is left out, so that the random numbers that follow are the same.
+        # The head is made even if it is not used, so that later random numbers are the same.
         head = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
         if config.projection:
             self.project = head

@@ -90,7 +90,7 @@ class InfoXLMInputs(NamedTuple):
 
 
 class InfoXLM(TLM):
-    """Objective of XLM's language models, with contrast of translations and earlier steps' ones.
+    """Objective of XLM's language models and a contrast of translations with earlier steps' keys.
 
     Args:
         config: the options.
@@ -104,7 +104,8 @@ class InfoXLM(TLM):
     config: InfoXLMConfig
     queue: Tensor
     filled: Tensor
-    """Keys that were ever put into the queue; the next one's place is this modulo its size."""
+    """Number of keys ever put into the queue; the next key's place is this number modulo the
+    queue's size."""
 
     def __init__(self, config: InfoXLMConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
@@ -123,7 +124,7 @@ class InfoXLM(TLM):
         # Buffers, so that a checkpoint keeps them: a resumed run contrasts with the same keys.
         self.register_buffer("queue", torch.zeros(config.queue_size, encoder.hidden_size))
         self.register_buffer("filled", torch.zeros((), dtype=torch.long))
-        # Keys of this step's micro-batches, which enter the queue once the step is made: before,
+        # Keys of this step's micro-batches. They enter the queue only after the step; otherwise
         # they would be negatives of themselves.
         self.waiting: list[Tensor] = []
         self._count = (-1, 0)
@@ -171,17 +172,18 @@ class InfoXLM(TLM):
         a = pairs.a
         b = pairs.b
         if self.config.contrast_masked:
-            # Places of their own: the contrast hides other tokens than the language models do.
+            # Other places than those of the language models, so that other tokens are hidden.
             a = self.mask(a, pairs.place("a")._replace(side="xlco a")).batch
             b = self.mask(b, pairs.place("b")._replace(side="xlco b")).batch
         size = a.batch_size
-        # One coin a pair for which side is the query, and one a pair for the order on each side.
+        # For each pair, one coin decides which side is the query. Two more coins decide the order
+        # of the sentences, one among the queries and one among the keys.
         place = pairs.place("a")
         swap = coin_flips(pairs.a, place._replace(side="swap")).tolist()
         order_of_queries = coin_flips(pairs.a, place._replace(side="a")).tolist()
         order_of_keys = coin_flips(pairs.a, place._replace(side="b")).tolist()
         both = join(a, b)
-        # row i of the second language is at i + size; a head takes it first
+        # Row i of the second language is at i + size; if the coin shows heads, it is the query.
         queries = take(both, [row + size * heads for row, heads in enumerate(swap)])
         keys = take(both, [row + size * (not heads) for row, heads in enumerate(swap)])
         if not self.config.mixup or size < 2:
@@ -209,7 +211,8 @@ class InfoXLM(TLM):
             for slow, new in zip(slow_weights, self.project.parameters(), strict=True):
                 slow.lerp_(new, 1 - self.config.decay)
             for keys in self.waiting:
-                # More keys than the queue is long: the last ones stay, each in a place of its own.
+                # Of more keys than the queue can hold, only the last ones stay, so that each key
+                # has a place of its own.
                 keys = keys[-len(self.queue) :].to(self.queue.dtype)
                 next_keys = torch.arange(len(keys), device=keys.device)
                 places = (self.filled + next_keys) % len(self.queue)
@@ -222,8 +225,8 @@ class InfoXLM(TLM):
     def _keys_held(self) -> int:
         """Return ``filled`` as a number on the host.
 
-        It is read from the device, for which a GPU has to wait, only after it was changed
-        elsewhere, for example by a checkpoint.
+        A GPU has to wait when the number is read from the device. So it is read only after it was
+        changed elsewhere, for example by a checkpoint.
         """
         version = self.filled._version  # torch counts the changes of a tensor in place
         if self._count[0] != version:

@@ -2,7 +2,7 @@
 
 Translation ranking: a sentence has to find its translation among all sentences of the batch, on all
 accelerators, Eq. (1)-(2). The translation has to score higher than the others by a margin, which
-keeps near misses apart from translations.
+keeps sentences that are similar to a translation apart from it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class LaBSEConfig(CheckedSettings):
     """
 
     margin: Annotated[float, Between(0, 1e6)] = 0.3
-    """m, in cosine units, taken from the positives; 0 = without additive margin."""
+    """m, in cosine units, subtracted from the positives; 0 = without additive margin."""
     temperature: Temperature = 0.1
     """Divisor of the cosines; the paper names none."""
     margin_after_temperature: bool = False
-    """Take the margin from the logits, after the division by the temperature."""
+    """Subtract the margin from the logits, after the division by the temperature."""
     negatives: Literal["processes", "micro_batch"] = "processes"
     """Source of negatives: all processes' micro-batches as in the paper, or a process's own."""
     exclude_repeats: bool = False

@@ -45,10 +45,10 @@ class LASERConfig(CheckedSettings):
     """The decoder is shown the tokens before the one to be predicted; False: only positions
     (transformer only)."""
     targets: tuple[str, ...] = ()
-    """Languages that are translated into, LASER's English and Spanish; default: each side into the
-    other."""
+    """Languages to translate into, in LASER English and Spanish; default: each side is translated
+    into the other."""
     language_dim: Annotated[int, Between(0, 65_536)] = 32
-    """Width of the target language's vector in the decoder; 0 = nothing."""
+    """Width of the target language's vector in the decoder; 0 = no such vector."""
     languages: tuple[str, ...] = ()
     """Codes of the languages it can translate into; default: ``targets``, or the vocabulary's, else
     the corpus's."""
@@ -57,21 +57,21 @@ class LASERConfig(CheckedSettings):
     hidden_dim: Dim = 2048
     """Width of the LSTM's state, or of the transformer's feed-forward blocks."""
     output_dim: Dim = 512
-    """Width of what is compared with words (LSTM only); the transformer's is the sum of its
-    inputs."""
+    """Width of the vectors that are compared with words (LSTM only); in the transformer it is the
+    sum of the widths of its inputs."""
     decoder_layers: Layers = 1
     """Layers of the decoder."""
     decoder_heads: Heads = 8
-    """Attention heads (transformer only); must divide the sum of the embedding's width and the two
-    above."""
+    """Attention heads (transformer only); must divide the sum of the encoder's width,
+    ``token_dim`` and ``language_dim``."""
     dropout: Dropout = 0.1
     """Probability of zeroing an element of the decoder's inputs and states."""
 
     def __post_init__(self) -> None:
         if not self.autoregressive and self.decoder == "lstm":
             raise ConfigError(
-                "autoregressive = false requires a transformer, because an LSTM reads the tokens"
-                " before; set decoder = 'transformer'"
+                "autoregressive = false requires a transformer, because an LSTM reads the preceding"
+                " tokens; set decoder = 'transformer'"
             )
         # Options that one of the two decoders does not have.
         is_lstm = self.decoder == "lstm"
@@ -84,7 +84,7 @@ class LASERInputs(NamedTuple):
     """The sentences that are read of a batch, and those that are predicted from them."""
 
     read: TokenBatch
-    """x."""
+    """x, the sentences to read."""
     tag_rows: Int64[Tensor, " b"] | None
     """Rows of the tags of y, the translations; None = the decoder knows no languages."""
     inputs: Int64[Tensor, " t"]
@@ -130,7 +130,7 @@ class LASER(Objective):
                 f"decoder_heads: {config.decoder_heads} does not divide {width} (token_dim,"
                 " language_dim and the encoder's width together); use a divisor"
             )
-        # One more token than the vocabulary has: the end of a sentence, which also precedes it.
+        # One token besides those of the vocabulary: the end of a sentence, also used as its start.
         self.end = encoder.backbone.config.vocab_size
         self.decoder: LstmDecoder | TransformerDecoder
         if config.decoder == "lstm":

@@ -31,7 +31,7 @@ class Matryoshka(CheckedSettings):
     """The widths M that embeddings can be cut to, and the weight of each width's loss.
 
     Raises:
-        ConfigError: the widths are not falling, or the weights do not belong to them.
+        ConfigError: the widths are not in falling order, or there is not one weight per width.
     """
 
     dims: tuple[Annotated[int, AtLeast(1)], ...]
@@ -59,11 +59,11 @@ class Matryoshka(CheckedSettings):
         """Refuse a method or an encoder that is incompatible with these widths.
 
         Args:
-            weights: of the method's terms that have prefixes, by the option that sets them.
+            weights: weights of the method's terms that have prefixes, by the name of the option.
             width: elements of the whole embedding.
 
         Raises:
-            ConfigError: all these terms are switched off, or the largest width is another one.
+            ConfigError: all these terms are switched off, or the largest width is not ``width``.
         """
         if not any(weights.values()):
             raise ConfigError(
@@ -89,8 +89,8 @@ class Matryoshka(CheckedSettings):
         paper's MRL-E (see ``full_width``).
 
         Args:
-            loss: of embeddings of any width.
-            embeddings: cut to the same width each time.
+            loss: function of embeddings of any width.
+            embeddings: whole embeddings; for each m, all of them are cut to the same width.
 
         Returns:
             c_m L by m; they add up to the equation.
@@ -103,7 +103,7 @@ class Matryoshka(CheckedSettings):
         losses: Callable[..., Mapping[str, Float[Tensor, ""]]],
         *embeddings: Float[Tensor, "_ d"],
     ) -> dict[str, dict[int, Float[Tensor, ""]]]:
-        """Compute ``losses`` for several losses that share work.
+        """Compute the weighted loss of each prefix for several losses that share work.
 
         Args:
             losses: by name, of embeddings of any width.

@@ -64,8 +64,8 @@ class MEXMAConfig(CheckedSettings):
     """Pairs that say the same (as in n-way parallel corpora) are not negatives of the contrastive
     alignment."""
     koleo_normalize: bool = True
-    """KoLeo on vectors of length 1 as in the released code; False: on the vectors themselves, as
-    printed."""
+    """Compute KoLeo on vectors of length 1, as in the released code; False: on the vectors
+    themselves, as printed in the paper."""
     koleo_distinct: bool = False
     """KoLeo over distinct sentences only, if a batch of many languages repeats English ones."""
     mask_ratio: Share = 0.4
@@ -76,8 +76,8 @@ class MEXMAConfig(CheckedSettings):
     random_specials: bool = True
     """Allow special tokens as "any token", as in the released code."""
     pooling: Literal["cls", "any"] = "cls"
-    """cls: the encoder has to pool by its first token, as in the paper; any: sentence vectors are
-    what it pools to."""
+    """cls: the encoder has to pool by its first token, as in the paper; any: the sentence vectors
+    come from the encoder's own pooling."""
     attention_dropout: Dropout = 0.0
     """Probability of zeroing an attention weight in encoder and head, in place of the encoder's
     own."""
@@ -118,7 +118,7 @@ class HiddenTokens(NamedTuple):
     """The tokens that the head has to predict."""
 
     tokens: int
-    """Tokens of the masked sentences, which come first in the batch."""
+    """Number of tokens of the masked sentences, which come first in the batch."""
     arrangement: Arrangement
     """Arrangement of these sentences and the vectors in the head."""
     at: Int64[Tensor, " h"]
@@ -135,10 +135,10 @@ class MEXMAInputs(NamedTuple):
     read: TokenBatch
     """Masked A, masked B, clean A, clean B; without masks only the clean ones."""
     clean_size: int
-    """Sentences that are read clean."""
+    """Number of sentences that are read clean."""
     hidden: HiddenTokens | None
     distinct: tuple[Int64[Tensor, " n"], Int64[Tensor, " m"]] | None
-    """Rows of A and of B without those that repeat one, if KoLeo leaves these out."""
+    """Rows of A and of B without repeated sentences, if KoLeo leaves repeats out."""
     meanings: Meanings | None
     """Meanings of the pairs, if pairs of equal meaning are not contrasted."""
 
@@ -147,8 +147,8 @@ class MEXMA(Objective):
     """Objective that predicts masked tokens with the sentence vector of the other language.
 
     Raises:
-        ConfigError: the encoder pools otherwise than by its first token, its vocabulary has no
-            mask, or its width does not go with the head.
+        ConfigError: the encoder does not pool by its first token, its vocabulary has no mask, or
+            the head's attention heads do not divide its width.
     """
 
     Config = MEXMAConfig
@@ -164,7 +164,8 @@ class MEXMA(Objective):
                 " [method]"
             )
         encoder.backbone.set_attention_dropout(config.attention_dropout)
-        # Groups of masked sentences that L_mlm averages; else a pair has one masked sentence.
+        # Number of groups of masked sentences that L_mlm averages: both sides, or 1 if each pair
+        # has only one masked sentence.
         self.sides = 1
         if config.symmetrical:
             self.sides = 2
@@ -195,7 +196,8 @@ class MEXMA(Objective):
             align = partial(self.align, meanings=meanings)
             terms["align"] = self.nested(align, vectors_a[:size], s[size:])  # L_alignment
         if self.head is not None and hidden is not None:
-            # Rolled by a side, row i is the clean vector of the translation of masked row i.
+            # After the roll by one side, row i of s is the clean vector of masked row i's
+            # translation.
             terms["mlm"] = self.unmask(self.head, tokens.states, hidden, s.roll(size, 0))  # L_mlm
         if config.koleo_weight:
             spread = partial(self.spread, distinct=distinct)
@@ -297,7 +299,7 @@ class MEXMA(Objective):
         It is computed within a process's micro-batch, never gathered, as in the released code.
         """
         if distinct is not None:
-            # Equal sentences have a distance of about 0, of which the logarithm would swamp all.
+            # Equal sentences have a distance of about 0, and its logarithm would dominate the term.
             a, b = gather_rows(a, distinct[0]), gather_rows(b, distinct[1])
         if min(len(a), len(b)) < 2:
             raise ConfigError(

@@ -55,13 +55,15 @@ class MultilingualIRConfig(CheckedSettings):
     semantic_temperature: Temperature = 0.1
     """tau of Eq. (2), in cosine units."""
     language_reduction: Literal["sum", "mean", "literal"] = "sum"
-    """Reduction of Eq. (3). sum: over pairs and sentences, which grows with the batch; mean: over
-    its logarithms, so that one weight fits every batch (a weight of the sum, times twice the number
-    of pairs, times the number of sentences less 2); literal: its printed factor, which shrinks the
-    loss as Q grows. With the printed weight, mean and literal train nothing."""
+    """Reduction of Eq. (3). sum: over pairs and sentences; it grows with the batch. mean: over the
+    logarithms in this sum, so that one weight fits every batch; this weight is that of the sum
+    times twice the number of pairs times (the number of sentences - 2). literal: with the factor
+    printed in Eq. (3), which makes the loss smaller as Q grows. With the printed weight, mean and
+    literal train nothing."""
     exclude_repeats: bool = False
-    """A question's answer is not its negative where another question brings it too, as its answer
-    or as a hard negative; pairs that share a sentence are none of one another."""
+    """Don't count a question's answer as its negative if another question has the same passage as
+    its answer or as a hard negative; don't count pairs that share a sentence as negatives of each
+    other."""
 
     def __post_init__(self) -> None:
         no_semantic = not self.semantic_weight
@@ -93,8 +95,8 @@ class MultilingualIR(Objective):
 
     Args:
         config: the options.
-        encoder: the passage tower, and the only one that the contrastive losses touch; the question
-            tower, if it is another, starts as its copy.
+        encoder: the passage tower, the only tower that the contrastive losses train; a separate
+            question tower starts as its copy.
     """
 
     Config = MultilingualIRConfig
@@ -102,12 +104,12 @@ class MultilingualIR(Objective):
     feeds = ("questions", "parallel", "monolingual")
     nested_terms = ("retrieval", "semantic", "language")
     takes_forms = True
-    # The last part goes through both towers: processes average their gradients in it.
+    # The last part uses both towers, so the processes average their gradients in this part.
     parts: tuple[str, ...] = ("semantic", "language", "retrieval")
 
     def __init__(self, config: MultilingualIRConfig, encoder: Encoder) -> None:
         # The exported model has to rank as it was trained to: by the cosine, or by the inner
-        # product of vectors of any length. Before the clone, which copies the settings.
+        # product of vectors of any length. This is set before the clone, which copies the settings.
         encoder.settings = dataclasses.replace(
             encoder.settings, normalize=config.similarity == "cosine"
         )
@@ -241,7 +243,7 @@ class MultilingualIR(Objective):
         return (self.encoder, self.question_encoder)
 
     def save(self, folder: PathLike) -> None:
-        """Write the passage tower, and the question tower, if there is one, into a folder of it."""
+        """Write the passage tower and, in a folder inside its own, a separate question tower."""
         DualEncoder(self.encoder, self.question_encoder).save(folder)
 
 

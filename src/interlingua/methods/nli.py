@@ -1,8 +1,8 @@
 """Sentence-BERT's first objective: natural language inference (Reimers and Gurevych 2019).
 
 A classifier over two embeddings has to decide whether the second sentence contradicts the first,
-follows from it, or neither, so that embeddings learn what a sentence claims. The first stage of the
-calibrated-similarity paper's English teacher.
+follows from it, or neither, so that embeddings learn what a sentence claims. This is the first
+training stage of the English teacher of the calibrated-similarity paper.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class NLI(Objective):
         labels = on_device(batch.labels, u.device)
 
         def classification(u: Tensor, v: Tensor) -> Tensor:
-            # each padded by itself: W has three blocks, of which a prefix reads the first columns
+            # Each is padded by itself: W has three blocks, and a prefix reads the first columns of
+            # each block.
             logits = self.logits(full_width(u, self.encoder.dim), full_width(v, self.encoder.dim))
             return F.cross_entropy(logits.float(), labels.long())
 

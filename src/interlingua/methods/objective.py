@@ -34,7 +34,7 @@ from interlingua.storage.files import PathLike
 
 LabelKind = Literal["nli", "sts"]
 Term = Float[Tensor, ""] | Mapping[int, Float[Tensor, ""]]
-"""A term of a loss, or in a Matryoshka run that of each prefix of the embeddings, by its width."""
+"""A term of a loss. In a Matryoshka run: the term of each prefix of the embeddings, by width."""
 
 
 class LossOutput(NamedTuple):
@@ -52,8 +52,8 @@ class Objective(nn.Module, ABC):
     It is called once per micro-batch; every encoder pass of the step happens inside.
 
     Args:
-        config: an instance of ``Config``; a term called ``x`` is weighted by its field
-            ``x_weight``, if it has one.
+        config: an instance of ``Config``; if it has a field ``x_weight``, this is the weight of
+            the term ``x``.
         encoder: the model to train, and the only part that is exported.
     """
 
@@ -66,23 +66,24 @@ class Objective(nn.Module, ABC):
     """Parts of the loss, backpropagated in turn to save memory; ``forward`` takes ``part=``, None
     means all of them."""
     nested_terms: ClassVar[tuple[str, ...]] = ()
-    """Terms that a Matryoshka run computes for each prefix of the embeddings, by ``nested``; none =
-    it is refused."""
+    """Terms that a Matryoshka run computes for each prefix of the embeddings, with ``nested``; if
+    there are none, a Matryoshka run is refused."""
     no_prefixes: ClassVar[str] = "the method has no term that supports prefixes of embeddings"
-    """The reason for the user if prefixes are not supported."""
+    """The reason in the error message if prefixes are not supported."""
     matryoshka: Matryoshka | None = None
     """The prefixes, if the run has some; see ``nest``."""
     takes_forms: ClassVar[bool] = False
-    """True if it reads sentences by ``as_written``, so that a run can pass it other forms of
-    them."""
+    """True if the method reads sentences through ``as_written``, so that a run can give it other
+    forms of the sentences."""
     written_forms: WrittenForms | None = None
     """Function that rewrites some sentences of the encoder in another form; see ``write_forms``."""
     in_parts: ClassVar[bool] = True
-    """True if all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can
-    split them."""
+    """True if all encoder passes are calls of ``encoder(...)`` or ``encoder.tokens(...)``, so that
+    GradCache can split them."""
     encoder: Encoder
     reads_all_weights: bool = True
-    """True if every trained weight has a gradient in every step; several processes wait for it."""
+    """True if every trained weight has a gradient in every step; a run with several processes
+    waits for all these gradients."""
     keeps_graph: bool = False
     """True if the terms can be differentiated one by one."""
     total_steps: int = 1
@@ -127,9 +128,9 @@ class Objective(nn.Module, ABC):
     def prepare(self, batch: Any) -> Any:
         """Return the inputs of ``forward`` besides sentences: masks, joins, indices.
 
-        A pure function of the batch, made on the host. A run calls it for the steps to come, in
-        the thread that makes their batches; so it must use no weights and gather nothing. None =
-        the batch is all that is needed.
+        It is a pure function of the batch and runs on the host. A run calls it for the steps to
+        come, in the thread that makes their batches; so it must use no weights and gather nothing.
+        None = the batch is all that is needed.
         """
         return None
 
@@ -147,8 +148,8 @@ class Objective(nn.Module, ABC):
     def __call__(self, *arguments: Any, **keywords: Any) -> LossOutput:
         """Call ``forward``, and refuse all results but a ``LossOutput`` of scalars.
 
-        Every call of an objective, by itself, as a term or wrapped for several processes, comes
-        here.
+        Every call of an objective goes through this method: of the objective itself, of a term of
+        a combination, and of a wrapper for several processes.
 
         Raises:
             ConfigError: ``forward`` returned something else.
@@ -185,7 +186,7 @@ class Objective(nn.Module, ABC):
 
     @property
     def evaluated(self) -> Any:
-        """The encoder that evaluators get, or the exported model if that is another."""
+        """The model that evaluators get: the encoder, or the exported model if it is not that."""
         return self.encoder
 
     def masking(self, **options: Any) -> partial[MaskedTokens]:
@@ -207,8 +208,9 @@ class Objective(nn.Module, ABC):
         """Return the share of this process in a mean over the tokens of all processes.
 
         The processes' losses are averaged later, each with the same weight, but masks and lengths
-        leave them with different numbers of tokens n_r. So process r returns sum_r W / sum(n). The
-        average of these over the W processes is the mean over all tokens.
+        leave them with different numbers of tokens n_r. So each process r of W multiplies the sum
+        of its losses by W / sum(n). The average of the results over the W processes is the mean
+        over all tokens.
         """
         counts = self.all_gather(torch.full((1,), len(losses), device=losses.device))
         # No token was masked anywhere: 0 / 1, not 0 / 0.
@@ -250,9 +252,9 @@ class Objective(nn.Module, ABC):
         """Refuse a batch of one, because a contrast needs others to compare with.
 
         Args:
-            count: items, of all processes if these share their negatives.
+            count: number of items; those of all processes if the processes share their negatives.
             what: name of the items.
-            key: of the config that decides their number.
+            key: the config key that sets the number of items.
         """
         if count < 2:
             raise ConfigError(
@@ -266,7 +268,7 @@ class Objective(nn.Module, ABC):
 
         Args:
             sentences: part of a batch.
-            batch: a feed's, which knows its seed and step.
+            batch: the batch of a feed, with its seed and step.
         """
         if self.written_forms is None:
             return sentences
@@ -305,10 +307,10 @@ class Objective(nn.Module, ABC):
             matryoshka: the prefixes.
 
         Raises:
-            ConfigError: the method has no such terms, or they are switched off, or the widths are
-                not the encoder's.
+            ConfigError: the method has no terms that support prefixes, or these terms are switched
+                off, or the largest width is not the encoder's.
         """
-        # A sum of methods has several objectives; those without such terms stay as they are.
+        # A combination holds several objectives. Those without nested terms are unchanged.
         objectives = [
             module
             for module in self.modules()
@@ -340,12 +342,12 @@ class Objective(nn.Module, ABC):
     ) -> Term:
         """Compute a term that reads only sentence embeddings of the encoder.
 
-        A Matryoshka run has one for each prefix.
+        In a Matryoshka run, the result has one loss for each prefix.
 
         Args:
-            loss: of embeddings of any width; a head in it reads
+            loss: function of embeddings of any width; if it contains a head, the head reads
                 ``full_width(prefix, self.encoder.dim)``.
-            embeddings: of the sentences, and those that they are compared with.
+            embeddings: those of the sentences, and those that they are compared with.
         """
         if self.matryoshka is None:
             return loss(*embeddings)
@@ -371,17 +373,17 @@ class Objective(nn.Module, ABC):
     def weighted(self, **terms: Term) -> LossOutput:
         """Weigh the terms by the config's weights and add them up.
 
-        Nested ones are named ``term_width``. A term that is no tensor is returned by itself, which
-        ``__call__`` refuses.
+        Nested terms are named ``term_width``. If a term is not a tensor, the output contains only
+        this term, and ``__call__`` refuses the output.
         """
         weighted: dict[str, Tensor] = {}
         for name, term in terms.items():
             of_term = term.values() if isinstance(term, Mapping) else (term,)
             if not all(isinstance(value, Tensor) for value in of_term):
-                # A number of Python has no gradient, and nothing to detach below.
+                # A Python number has no gradient and cannot be detached below.
                 refused: Any = {name: term}
                 return LossOutput(torch.zeros(()), refused)
-            # by the option called after the term; a term without one counts as it is
+            # The option named after the term is its weight; without this option, the weight is 1.
             weight = getattr(self.config, f"{name}_weight", 1.0)
             if isinstance(term, Mapping):
                 # one entry a width: the run's log shows how each prefix learns

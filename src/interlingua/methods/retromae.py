@@ -41,13 +41,13 @@ class RetroMAEConfig(CheckedSettings):
     encoder_ratio: Share = 0.3
     """Share of tokens hidden from the encoder, (0, 1]."""
     decoder_ratio: Share = 0.5
-    """Share of tokens hidden from the decoder, (0, 1]; with enhanced decoding, from each token by
-    itself."""
+    """Share of tokens hidden from the decoder, (0, 1]; with enhanced decoding, a separate sample is
+    hidden from each token."""
     enhanced: bool = True
-    """Predict every token, each from another context; False: the hidden ones, all from the same
-    ("w.o.")."""
+    """Predict every token, each from a different context; False: predict only the hidden tokens,
+    all from the same context ("w.o.")."""
     decoder_layers: Layers = 1
-    """Layers of the decoder; enhanced decoding goes with one only."""
+    """Layers of the decoder; enhanced decoding requires 1."""
     text: Literal["monolingual", "pairs"] = "monolingual"
     """Input text: the monolingual feed, or each side of translations by itself."""
 
@@ -65,7 +65,7 @@ class ReadSentences(NamedTuple):
     read: TokenBatch
     """Sentences for the encoder, with few tokens hidden."""
     hidden: LabeledTokens
-    """These tokens."""
+    """The tokens hidden from the encoder."""
     decoder: DecoderArrangement
     """The tokens that the decoder sees, and those to predict."""
     place: BatchPosition
@@ -128,7 +128,7 @@ class RetroMAE(Objective):
         return [self.side(batch.a, batch.place("a")), self.side(batch.b, batch.place("b"))]
 
     def side(self, sentences: TokenBatch, place: BatchPosition) -> ReadSentences:
-        """Hide tokens from the encoder, and those to predict from the decoder."""
+        """Hide some tokens from the encoder, and hide from the decoder the tokens to predict."""
         read, labels = self.mask(sentences, place, ratio=self.config.encoder_ratio)
         hidden = LabeledTokens.of(labels)
         # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.

@@ -1,8 +1,8 @@
 """Sentence-BERT's second objective: the cosine as a score of similarity (Reimers, Gurevych 2019).
 
-A regression of the cosine of two embeddings on scores that people gave. The second stage of the
-calibrated-similarity paper's English teacher, on gold pairs of the STS benchmark and on silver ones
-(Augmented SBERT, Thakur et al. 2021).
+The objective is a regression of the cosine of two embeddings on scores that people gave. It is the
+second training stage of the English teacher of the calibrated-similarity paper, on gold pairs of
+the STS benchmark and on silver pairs (Augmented SBERT, Thakur et al. 2021).
 """
 
 from __future__ import annotations

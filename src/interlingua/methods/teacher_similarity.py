@@ -2,13 +2,13 @@
 
 A teacher that retrieves well gives every question a distribution over the passages of the batch,
 and every passage one over the questions. The student learns both, by Kullback-Leibler divergence
-(listwise distillation, RocketQAv2, Ren et al. 2021). Unlike a contrast this also says how near the
-other passages are, so passages that the teacher takes for near answers are worth most as hard
-negatives.
+(listwise distillation, RocketQAv2, Ren et al. 2021). Unlike a contrast, this also shows the student
+how near the other passages are. So the most useful hard negatives are passages that the teacher
+considers almost an answer.
 
 A multilingual teacher prefers candidates of the question's language. With ``candidates =
 "language"`` questions and passages of different languages are not compared, so the student does
-not learn this preference; translations, in another term, tie the languages together.
+not learn this preference. Another term of the loss, on translations, has to align the languages.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class TeacherSimilarityConfig(CheckedSettings):
 
 
 class TeacherInputs(NamedTuple):
-    """The tokens that the teacher reads, and the languages of the texts of both."""
+    """Questions and passages as the teacher and the student read them, and their languages."""
 
     questions: TokenBatch
     passages: TokenBatch
@@ -80,8 +80,8 @@ class TeacherInputs(NamedTuple):
 class TeacherSimilarity(Objective):
     """Objective that ranks passages for questions like the cosines of a frozen teacher.
 
-    A teacher of the student's vocabulary reads the student's tokens; one of another vocabulary
-    reads their text.
+    A teacher with the student's vocabulary reads the student's tokens. A teacher with another
+    vocabulary reads their text.
 
     Args:
         config: the options.
@@ -103,7 +103,7 @@ class TeacherSimilarity(Objective):
         teacher = Encoder.load(config.teacher) if config.teacher else encoder.clone()
         self.teacher = teacher.float()
         self.teacher.requires_grad_(False)
-        # Made for their check: texts that the teacher can't read are refused at once.
+        # Made only because their constructor refuses texts that the teacher can't read.
         self._readers = [
             ModelTeacher(
                 self.teacher,
@@ -167,7 +167,7 @@ class TeacherSimilarity(Objective):
         y: Float[Tensor, "n d"],
     ) -> Float[Tensor, ""]:
         """Compute KL(T || S) of the rankings of every y for each x."""
-        # To length 1 here, as a prefix of a unit vector is shorter.
+        # Normalized here, because a prefix of a unit vector is shorter than 1.
         cosines = inner_products(F.normalize(x.float(), dim=1), F.normalize(y.float(), dim=1))
         return similarity_divergence(
             cosines,

@@ -29,7 +29,7 @@ from interlingua.methods.heads.token_heads import MaskedTokenHead
 from interlingua.methods.objective import LossOutput, Objective, need_a_loss
 
 Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | None]
-"""Order of the tokens, boundaries of the sequences, and positions where they do not run on."""
+"""Order of the tokens, boundaries of the sequences, and positions if they restart in a sequence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +68,7 @@ class MaskedPairs(NamedTuple):
     input_ids: Int64[Tensor, " t"]
     cu_seqlens: Int64[Tensor, " b+1"]
     positions: Int64[Tensor, " t"] | None
-    """None = each sequence's run on from 0."""
+    """Positions of the tokens; None = in each sequence, they count from 0."""
     hidden: LabeledTokens
     """The hidden tokens."""
 
@@ -139,7 +139,7 @@ class TLM(Objective):
         return batch, None
 
     def masked(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> MaskedText:
-        """Hide tokens for each term with a weight other than 0 separately."""
+        """Hide tokens separately for each term with a weight other than 0."""
         for_tlm = None
         if self.config.tlm_weight:
             for_tlm = self.masked_pairs(pairs)
@@ -148,13 +148,14 @@ class TLM(Objective):
         if sentences is not None:
             alone = self.masked_sentences(sentences.sentences, sentences.place())
             return MaskedText(for_tlm, (alone,))
-        # "mlm": other tokens are hidden than where TLM reads the same sentences.
+        # The places "mlm a" and "mlm b" are not those of TLM, so other tokens are hidden than in
+        # the same sentences for TLM.
         a = self.masked_sentences(pairs.a, pairs.place("mlm a"))
         b = self.masked_sentences(pairs.b, pairs.place("mlm b"))
         return MaskedText(for_tlm, (a, b))
 
     def masked_sentences(self, sentences: TokenBatch, place: BatchPosition) -> MaskedSentences:
-        """Return m(x), with x by itself."""
+        """Return sentences x with tokens hidden, each sentence in a sequence of its own."""
         batch, labels = self.mask(sentences, place)
         return MaskedSentences(batch, LabeledTokens.of(labels))
 
@@ -195,7 +196,7 @@ class TLM(Objective):
 
         Returns:
             the order that the tokens of [a; b] get, the boundaries of the sequences, and the
-            tokens' positions; None = each sequence's run on from 0.
+            tokens' positions; None = in each sequence, they count from 0.
 
         Raises:
             DataError: the encoder has no positions for two sentences together.
@@ -206,7 +207,8 @@ class TLM(Objective):
         first = Tails.of(a.cu_seqlens, 0)
         second = Tails.of(b.cu_seqlens, skip)
         order, cu_seqlens = chained(first.cu_seqlens, second.cu_seqlens)
-        # ``kept`` counts within a batch; tokens of b follow all of a, if none is left out
+        # ``kept`` holds indices within one batch. In [a; b] the tokens of b follow all tokens of a,
+        # of which none is left out.
         tokens = torch.cat([first.kept, second.kept + len(first.kept)])[order]
         if self.config.reset_positions:
             return tokens, cu_seqlens, torch.cat([first.positions, second.positions])[order]

@@ -4,7 +4,7 @@ A vector says little of a text of thousands of tokens, and an encoder reads only
 hundred. So a passage of more than ``tokens`` is cut into chunks of nearly equal size at the ends of
 its sentences. The last sentences of a chunk, up to ``overlap`` tokens, are repeated in the next
 one, so that text that belongs together is found together. A sentence that is too long is cut at
-white space near its middle, else between two characters: never before a mark.
+white space near its middle, otherwise between two characters, but never before a combining mark.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SPACES = " \n\t\u3000"
 JOINS_NEXT = "\u200d\u0e40\u0e41\u0e42\u0e43\u0e44\u0ec0\u0ec1\u0ec2\u0ec3\u0ec4"
 """Joiner of emoji, and vowels of Thai and Lao that are written before their consonant."""
 JOINS_PREVIOUS = "\u200d\u0e33\u0eb3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
-"""Joiner of emoji, the vowel am of Thai and Lao, and tones of skin."""
+"""Joiner of emoji, the vowel am of Thai and Lao, and skin tones."""
 CountTokens = Callable[[Sequence[str], str], Sequence[int]]
-"""Numbers of tokens of texts of a language, without special ones."""
+"""Function that returns the number of tokens of each text in a language, without special tokens."""
 _Span = tuple[int, int]
 """Part of a text: its first character, and the one after it."""
 
@@ -72,19 +72,20 @@ def chunked(
 ) -> Iterator[Passage]:
     """Yield passages, and cut long ones into chunks.
 
-    A chunk has the id of its passage with its number behind, ``guide.md:12#2``; all have the
-    passage's id as their document, unless it is a part of a document itself.
+    The id of a chunk is the id of its passage, followed by the number of the chunk:
+    ``guide.md:12#2``. All chunks have the passage's id as their document, unless the passage itself
+    is a part of a document.
 
     Args:
         passages: any number.
         settings: sizes.
-        count: tokens of texts.
-        most: tokens of a text with its title and heading that the model reads.
+        count: returns the numbers of tokens of texts.
+        most: maximum number of tokens that the model reads of a text with its title and heading.
     """
     for passage in passages:
         passage = passage._replace(document=passage.document or passage.id)
         if not settings.tokens or len(passage.text.encode(errors="replace")) <= settings.tokens:
-            # A token has a byte at least.
+            # A token has at least one byte.
             yield passage
             continue
         size = settings.tokens
@@ -148,7 +149,7 @@ def sentence_spans(text: str, language: str) -> list[_Span]:
 
 
 def _cut_of_word(text: str, start: int, middle: int, stop: int) -> int:
-    """Return the first place from the middle of a word where no character loses its marks."""
+    """Return where to cut a word, at or near its middle, so that no character loses its marks."""
     for cut in itertools.chain(range(middle, stop), range(middle - 1, start, -1)):
         if not (_continues(text[cut]) or text[cut - 1] in JOINS_NEXT):
             return cut
@@ -163,7 +164,7 @@ def _continues(character: str) -> bool:
 def _shorter(
     text: str, span: _Span, tokens: int, size: int, language: str, count: CountTokens
 ) -> list[tuple[_Span, int]]:
-    """Cut a sentence of too many tokens in halves, and these again."""
+    """Cut a sentence of too many tokens in halves, and cut the halves again if necessary."""
     whole: list[tuple[_Span, int]] = []
     pending = [(span, tokens)]
     while pending:

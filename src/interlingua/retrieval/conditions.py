@@ -1,7 +1,8 @@
 """Conditions in SQL that name the fields of metadata as they are written in the files.
 
-``year >= 2024 AND topic = 'science'`` becomes a condition that LanceDB can read. There, metadata is
-one column of JSON, and a value is a text: it is compared as a number if the other side is one.
+``year >= 2024 AND topic = 'science'`` becomes a condition that LanceDB can read. In LanceDB,
+metadata is one column of JSON, and each value is a text. A value is compared as a number if the
+other side of the comparison is a number.
 """
 
 from __future__ import annotations
@@ -13,24 +14,25 @@ from interlingua.errors import ConfigError
 from interlingua.retrieval.lance_table import CHECKED_COLUMNS
 
 NAMED_COLUMNS = tuple(name for name in CHECKED_COLUMNS if name != "vector")
-"""Columns that a condition can name; the other ones of the table are no use in it."""
+"""Columns that a condition can name; the other columns of the table are not useful in one."""
 OWN_COLUMNS = frozenset((*NAMED_COLUMNS, "_rowid"))
 _WORDS = """
 and or not in is null like ilike between true false case when then else end as cast try_cast escape
 similar exists distinct
 """
 SQL_WORDS = frozenset(_WORDS.split())
-"""Words of SQL, which are no names unless they are quoted."""
+"""Words of SQL, which are not names unless they are quoted."""
 _SOFT_WORDS = """
 to from any all interval date time timestamp int integer bigint smallint double float real
 string varchar char boolean bool decimal array
 """
 SOFT_WORDS = frozenset(_SOFT_WORDS.split())
-"""Words of SQL that are names where a value has to be: ``date = '2024-01-02'``."""
+"""Words of SQL that count as names where a value is expected: ``date = '2024-01-02'``."""
 COMPARISONS = ("in", "not", "is", "between", "like", "ilike")
 ARITHMETIC = ("+", "-", "*", "/", "%")
 METADATA = "metadata."
-"""Prefix of a field of metadata with the name of a column of the index: ``metadata.file``."""
+"""Prefix for a metadata field that has the same name as a column of the index:
+``metadata.file``."""
 ENDS_OF_OPERAND = ("", ")", "and", "or")
 TOKEN = re.compile(
     r"(?P<string>'(?:[^']|'')*')"
@@ -43,18 +45,18 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 Tokens = Sequence[tuple[str, str]]
-"""Each with its kind and its text, without spaces."""
+"""The tokens of a condition except white space, each with its kind and its text."""
 
 
 def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
-    """Return a condition with the fields of metadata in LanceDB's words.
+    """Return a condition with the fields of metadata written as LanceDB reads them.
 
     Args:
         where: a condition in SQL.
         is_field: whether some passage has a field of metadata of this name.
 
     Raises:
-        ConfigError: a name is no column and no field of metadata.
+        ConfigError: a name is neither a column nor a field of metadata.
     """
     tokens = [(str(match.lastgroup), match.group()) for match in TOKEN.finditer(where)]
     places = [place for place, (kind, _) in enumerate(tokens) if kind != "space"]
@@ -67,8 +69,9 @@ def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
         if not is_field(name):
             raise ConfigError(
                 f"--where {where!r}: unknown field {name!r}; use a field of the passages' metadata"
-                f" or one of: {', '.join(NAMED_COLUMNS)} (metadata of such a name:"
-                f" {METADATA}file); write texts in single quotes: 'science', and names with spaces"
+                f" or one of: {', '.join(NAMED_COLUMNS)} (a metadata field"
+                f" with such a name: {METADATA}file);"
+                " write texts in single quotes: 'science', and names with spaces"
                 ' in double quotes: "page no"'
             )
         value = f"json_get_string(metadata, '{name.replace(chr(39), chr(39) * 2)}')"
@@ -80,7 +83,7 @@ def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
 
 
 def _field_name(tokens: Tokens, number: int) -> str | None:
-    """Return the name that a token is, if it is neither a column, a function nor a word of SQL."""
+    """Return the field that a token names; None if it is a column, a function or a word of SQL."""
     kind, text = tokens[number]
     if kind == "quoted":
         name = text[1:-1].replace('""', '"')
@@ -96,7 +99,7 @@ def _field_name(tokens: Tokens, number: int) -> str | None:
 
 
 def _is_value(tokens: Tokens, number: int) -> bool:
-    """Return whether a word is compared or passed to a function, as no word of SQL is."""
+    """Return whether a word is compared or passed to a function, which words of SQL never are."""
     previous = _text(tokens, number - 1)
     following = _text(tokens, number + 1)
     if previous in ("as", ":"):  # CAST(x AS date), x::date
@@ -138,7 +141,8 @@ def _compared_with(tokens: Tokens, number: int) -> str:
     if following in ENDS_OF_OPERAND:
         if _is_argument(tokens, number):
             return "string"
-        # The value comes before the name, as in 2020 < year, or there is none: a true field.
+        # Either the value comes before the name, as in 2020 < year, or there is no value: then the
+        # field itself is true or false.
         is_last = _is_operator(tokens, number - 1)
         return _kind(tokens, number - 2) if is_last else "boolean"
     if following == "in":

@@ -74,7 +74,8 @@ def rankings_with_feedback(
 ) -> list[list[Hit]]:
     """Return a ranking for every language, found by the question and its best passage.
 
-    The language of the best passage is ranked only by the question, so that it loses nothing.
+    Passages in the language of the best passage are ranked only by the question, so that this
+    language loses nothing.
     Scores are cosines with q', and can be compared between languages.
 
     Args:
@@ -107,7 +108,7 @@ def _rescored(hits: Sequence[Hit], cosines: Float32[ndarray, " n"]) -> list[Hit]
     rescored: list[Hit] = []
     highest = math.inf
     for hit, cosine in zip(hits, cosines.tolist(), strict=True):
-        # One that would be higher gets the next smaller number than the one before it.
+        # A score that is not below the one before it becomes the next smaller number.
         score = min(cosine, math.nextafter(highest, -math.inf))
         rescored.append(hit._replace(score=score))
         highest = score

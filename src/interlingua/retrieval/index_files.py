@@ -2,7 +2,7 @@
 
 A passage without an id of its own gets the file's name and its line number as its id. The file's
 name here includes its path, so that files with equal names in two folders do not share ids, and so
-that a file gets the same ids from whatever working directory it is added.
+that a file gets the same ids, whatever the working directory is when it is added.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def file_name(path: PathLike, folder: PathLike) -> str:
     """Return the name of a file in an index: its path, with slashes.
 
     The path is relative to the folder that contains the index if the file is below that folder, so
-    that a folder can be moved with its texts and its index. A file elsewhere has its absolute path.
-    Links to folders are followed; a file that is a link keeps its own name.
+    that a folder can be moved with its texts and its index. The name of a file elsewhere is its
+    absolute path. Links to folders are followed; a file that is a link keeps its own name.
 
     Args:
         path: of the file.
@@ -126,7 +126,7 @@ def check_index_files(
         DataError: a file can't be read or has no passage, or an id occurs twice, in one file or in
             two.
     """
-    # From the digest of an id, which is smaller than the id, to the number of its file.
+    # Maps the digest of an id, which is smaller than the id itself, to the number of its file.
     file_of: dict[int, int] = {}
     for number, file in enumerate(files):
         passage = None

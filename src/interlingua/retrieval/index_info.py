@@ -13,13 +13,13 @@ class IndexInfo(NamedTuple):
     Attributes:
         passages: number of them.
         languages: number of passages by language, largest first.
-        model: folder or name, as the index was built.
+        model: folder or name of the model when the index was built.
         dim: width of the vectors.
         passage_prompt: text in front of passages.
         question_prompt: text in front of questions.
         has_map: whether vectors go through a language map.
         is_approximate: whether searches read an index of vectors.
-        bytes: on the disk, with older versions.
+        bytes: size on the disk, including older versions.
         versions: states of the index that are on the disk; ``index compact`` keeps the newest.
     """
 

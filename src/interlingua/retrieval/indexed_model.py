@@ -33,7 +33,7 @@ class IndexedModel:
             has one.
         question_prompt: of questions, in the same way.
         language_map: applied to all vectors; None = none.
-        chunks: how long passages are cut.
+        chunks: sizes of the chunks into which long passages are cut.
         dtype: to compute in.
 
     Raises:
@@ -126,7 +126,8 @@ class IndexedModel:
     ) -> Iterator[tuple[list[int], list[str], str | None]]:
         """Yield rows, texts and language of passages that the encoder takes at once.
 
-        These are passages of one language, or all of them with None if the model needs no language.
+        Each item has the passages of one language. If the model needs no language, the only item
+        has all passages and None as the language.
 
         Raises:
             DataError: the model needs a language that a passage lacks.
@@ -163,7 +164,7 @@ class IndexedModel:
 
     def _prompt_text(self, prompt: str | None, role: Role) -> str:
         """Return the text of a prompt, specified by its name or its text; by default the role's."""
-        # An index holds the text of a prompt, not its name: it comes back as it was resolved.
+        # An index stores the text of a prompt, not its name, so this text is returned unchanged.
         if prompt in self.encoder.settings.prompts.values():
             return cast(str, prompt)
         if prompt is None:
@@ -190,7 +191,8 @@ class IndexedModel:
         self, texts: list[str], prompt: str, language: str | None
     ) -> Float32[ndarray, "n d"]:
         """Return the vectors of texts of one language, after the map."""
-        # The prompt is put in front here: a text such as "query" would be looked up as a name.
+        # The prompt is added here, because the encoder would look up a text such as "query" as the
+        # name of a prompt.
         # A blank text stays blank, and has the zero vector.
         prompted = [text if is_blank(text) else prompt + text for text in texts]
         vectors = self.encoder.encode(prompted, prompt="", language=language, dtype=self.dtype)

@@ -21,10 +21,10 @@ from interlingua.retrieval.word_forms import word_forms
 from interlingua.storage.json_text import canonical_json
 
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`")
-"""A text or a name of SQL in its quotes."""
+"""A quoted string or a quoted name in SQL."""
 TEXT_COLUMNS = ("id", "text", "title", "language", "file", "document", "heading")
 CHECKED_COLUMNS = (*TEXT_COLUMNS, "offset", "metadata", "vector")
-"""Columns that the checksum of a row is over."""
+"""Columns that the checksum of a row covers."""
 
 
 def table_schema(width: int) -> Any:
@@ -78,7 +78,8 @@ def row_checksums(columns: Mapping[str, Any]) -> list[int]:
         return []
     checksums = []
     for row, vector in zip(rows, vectors.reshape(len(rows), -1), strict=True):
-        # No text holds a zero byte by accident, so that no other row gives the same bytes.
+        # A zero byte separates the texts and does not occur in them by accident, so no other row
+        # gives the same bytes.
         content = "\0".join(row).encode(errors="surrogatepass") + vector.tobytes()
         checksums.append(_digest(content))
     return checksums
@@ -113,9 +114,10 @@ def _plain_json(text: str) -> str:
 
 @contextlib.contextmanager
 def lance_writes(folder: Path) -> Iterator[None]:
-    """Turn LanceDB's errors of writing into one that names the folder and a remedy.
+    """Convert LanceDB's errors on writing to one error that names the folder and a remedy.
 
-    LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's words.
+    LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with a message from
+    its Rust code.
 
     Raises:
         DataError: LanceDB can't write.
@@ -132,9 +134,9 @@ def lance_writes(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
-    """Turn LanceDB's errors of reading into those of a damaged file or of a wrong condition.
+    """Convert LanceDB's errors on reading to errors about a damaged file or an invalid condition.
 
-    LanceDB reports either with Rust's words.
+    LanceDB reports both with messages from its Rust code.
 
     Args:
         folder: of the index.
@@ -148,7 +150,8 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
         yield
     except (RuntimeError, ValueError, OSError) as error:
         first = str(error).splitlines()[0][:200]
-        # A file that is gone or cut comes as OSError, or as a RuntimeError that says so in words.
+        # LanceDB reports a missing or truncated file as an OSError, or as a RuntimeError with a
+        # message that says so.
         is_damage = isinstance(error, OSError) or "LanceError(IO)" in first or "Not found" in first
         if where is not None and not is_damage:
             raise ConfigError(f"--where {where!r}: not a valid condition: {first}") from error
@@ -160,7 +163,7 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
 def refuse_fragment(where: str) -> None:
     """Refuse a condition if LanceDB would read only a part of it.
 
-    Of ``1 = 1); id = 'a'`` it reads ``1 = 1``, which is true of every passage.
+    Of ``1 = 1); id = 'a'``, LanceDB reads only ``1 = 1``, which is true for every passage.
 
     Args:
         where: a user's condition.
@@ -187,7 +190,8 @@ def sql_strings(values: Iterable[str]) -> str:
 
 def text_digest(text: str) -> int:
     """Compute a digest of 8 bytes as a signed integer, for Arrow's int64."""
-    # Half of a surrogate pair, which JSON can hold, is not UTF-8; its digest is still needed.
+    # JSON can contain half of a surrogate pair, which UTF-8 cannot encode; such a text needs a
+    # digest too.
     return _digest(text.encode(errors="surrogatepass"))
 
 

@@ -134,20 +134,22 @@ class Index:
     Args:
         model: an encoder, a model's folder or name; None = the default model.
         texts: texts, or a table in memory with the column text and maybe id, title and language;
-            its other columns are metadata of the hits. Without ids these are the numbers of the
-            rows, from 0.
+            its other columns are metadata of the hits. Without an id column, the ids are the
+            numbers of the rows, from 0.
         language: of passages that name none, in any code, if the model needs it.
         text_column: column of the texts; text, contents or sentence by default.
         title_column: column of the titles; title by default.
         id_column: column of the ids; id, _id or docid by default.
         language_column: column of the languages; language or lang by default.
-        prompt: of passages: a prompt's name, or text in front; the model's own by default.
+        prompt: of passages: a prompt's name, or the text to put in front; the model's own by
+            default.
         question_prompt: of questions, in the same way.
         chunk_tokens: longer passages are cut at the ends of sentences; 0 = never.
         chunk_overlap: tokens shared by a chunk and the one before it, at most.
 
     Raises:
-        ConfigError: an option is unknown or out of range, or the model is none of ours.
+        ConfigError: an option is unknown or out of range, or the model is not an encoder
+            of this package.
         DataError: a text is missing or blank, or an id occurs twice.
     """
 
@@ -201,7 +203,7 @@ class Index:
             question: one question, or several.
             top: maximum number of hits.
             mode: vector, or feedback, see ``interlingua search``.
-            languages: search in these only: names with commas, or a list.
+            languages: search only in these: names separated by commas, or a list.
             per_language: number of passages of each language that come first; the other best ones
                 follow.
             language: of the question, if the model needs it.
@@ -290,7 +292,7 @@ def _passages(texts: Any, language: str, columns: PassageColumns) -> Iterator[Pa
             passage = passage_of(record, "", row, language, columns)
         except DataError as error:
             raise DataError(f"texts: row {row:,} (counted from 0): {error}") from None
-        # Without an id it is called by its number.
+        # A passage without an id of its own gets its row number as its id.
         yield passage._replace(id=passage.id.removeprefix(":"))
 
 

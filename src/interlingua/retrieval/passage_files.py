@@ -48,8 +48,8 @@ PARQUET_ROWS = 1024
 class PassageColumns(NamedTuple):
     """Columns of a table, or keys of objects, that hold the parts of a passage.
 
-    A name counts in capitals or small letters, and with ``_`` for a space. None means the usual
-    names, see ``USUAL_KEYS``.
+    Names match in capitals or small letters, and ``_`` matches a space. None means the usual names,
+    see ``USUAL_KEYS``.
     """
 
     text: str | None = None
@@ -77,7 +77,7 @@ class Passage(NamedTuple):
     metadata: str = "{}"
     """All other fields, as JSON."""
     file: str = ""
-    """The file that it belongs to, as its id does; empty if it has an id of its own."""
+    """Name of the file that the passage and its id belong to; empty if it has an id of its own."""
     document: str = ""
     """Document that it is a part of: the name of a file or the id of a longer passage; its own id
     if it is whole; empty before it is added to an index."""
@@ -111,9 +111,10 @@ def read_passages(
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (an array), ``.csv``, ``.xlsx``, ``.parquet``,
             a document of ``SECTION_SUFFIXES``, one passage per section, or text, one passage per
-            line; all but Parquet, XLSX and documents of binary kinds also .gz, .xz, .zst.
-        language: any code, of passages that name none; by default that in the file's name
-            (``de.txt``), or else that a document declares, if any.
+            line; all kinds except Parquet, XLSX and binary documents may also be compressed (.gz,
+            .xz, .zst).
+        language: any code, for passages that name none; by default the one in the file's name
+            (``de.txt``), otherwise the one that a document declares, if any.
         name: of the file, the prefix of its passages' ids; by default without its folder.
         documents: a file of text is one passage.
         columns: of tables, Parquet and JSON.
@@ -134,7 +135,7 @@ def read_passages(
         tell_words(Path(path), "--language", column=columns.text)
         yield from passages
         return
-    # Passages that name no language have that of the file, which their texts must fit.
+    # Passages that name no language get the language of the file, and their texts must match it.
     first = list(islice(passages, LOOKED_AT))
     texts = [passage.text for passage in first if passage.language == code]
     found = checked_language(texts, code, path, "--language", is_given=bool(language))
@@ -147,7 +148,7 @@ def read_passages(
 def _passages(
     path: PathLike, name: str, code: str, documents: bool, columns: PassageColumns
 ) -> Iterator[Passage]:
-    """Yield the passages of a file, those without a language in that of a code."""
+    """Yield the passages of a file; those that name no language get the language ``code``."""
     is_sections = has_sections(path)
     records = None if is_sections else _records(path, columns.named())
     if records is None:
@@ -168,7 +169,7 @@ def _passages(
 
 
 def _records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, Any]] | None:
-    """Return the numbered records of a file; None if it is text, a passage a line.
+    """Return the numbered records of a file; None if it is text with one passage per line.
 
     Args:
         path: of the file.
@@ -196,7 +197,7 @@ def _objects_with_keys(
     """Yield objects of JSON as they are.
 
     Raises:
-        DataError: none of them had one of the keys.
+        DataError: one of the keys is in none of the objects.
     """
     missing = set(keys)
     seen: dict[str, None] = {}
@@ -208,7 +209,7 @@ def _objects_with_keys(
         yield number, item
     for key in keys:
         if number and key in missing:
-            named_column(key, [*seen], kind="key", path=path)  # which refuses it
+            named_column(key, [*seen], kind="key", path=path)  # raises the error
 
 
 def _has_header(path: PathLike) -> bool:
@@ -218,7 +219,7 @@ def _has_header(path: PathLike) -> bool:
 
 
 def _tsv_records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the lines behind the first, by the names in it."""
+    """Yield the lines after the first one, as records with the names in the first one as keys."""
     rows = tab_rows(path)
     number, cells = next(rows, (0, []))
     if not number:
@@ -308,8 +309,8 @@ def passage_of(
     """
     if not isinstance(record, Mapping):
         raise DataError(f"expected an object with a text, found {type(record).__name__}")
-    # An empty cell of a table counts as a field that is not there. Each field is taken out; what is
-    # left in the end is metadata.
+    # An empty cell of a table counts as a missing field. The parts of the passage are removed from
+    # the fields; the remaining fields are metadata.
     fields = {key: value for key, value in record.items() if value is not None}
     parts = _take_parts(fields, columns)
     text = parts["text"]
@@ -336,7 +337,7 @@ def passage_of(
         title = ""
     if not isinstance(title, str):
         raise DataError(f"the title: expected a string, found {type(title).__name__}")
-    # A passage with an id of its own belongs to no file: it is the same in any other.
+    # A passage with an id of its own belongs to no file: it is the same passage in any file.
     name = f"{file}:{number}"
     if own_id is not None:
         name = check_text(str(own_id), 0, "id")
@@ -360,12 +361,12 @@ def _key_of_text(record: Mapping[Any, Any], columns: PassageColumns) -> str | No
 
 
 def _take_parts(fields: dict[str, Any], columns: PassageColumns) -> dict[str, Any]:
-    """Remove the parts of a passage from the fields of its record, and return them; None: missing.
+    """Remove the parts of a passage from the fields of its record and return them, None if missing.
 
     One column may be named for two parts, such as id and title.
 
     Raises:
-        DataError: several keys are called by the name of a column.
+        DataError: several keys match the name of one column.
     """
     parts: dict[str, Any] = {}
     used: set[str] = set()
@@ -374,7 +375,7 @@ def _take_parts(fields: dict[str, Any], columns: PassageColumns) -> dict[str, An
             continue
         keys = [*fields]
         parts[part] = None
-        # An empty cell, or a key that other records have.
+        # The part stays None if its cell is empty or if only other records have the key.
         if places_called(name, keys):
             key = keys[named_column(name, keys, kind="key")]
             parts[part] = fields[key]

@@ -3,11 +3,11 @@
 ``DIR/index.json`` names the model with the digest of its weights, and the prompts.
 ``DIR/passages.lance`` holds the passages with their vectors of length 1. Passages are added in
 commits of some thousand rows: a killed run loses the commit that it was working on, and the same
-command resumes after the last one. A writer holds the folder's lock and reads the table's newest
-version inside of it. LanceDB merges rows by id, so that no id is stored twice, and each row has a
+command resumes after the last one. A writer first locks the folder, and then reads the newest
+version of the table. LanceDB merges rows by id, so that no id is stored twice, and each row has a
 checksum, which is compared when the row is read. The column ``words`` holds title and text as
 ``word_forms`` writes them. It is split into words by Unicode's rules (ICU), which suits an index of
-many languages; stemming would suit one.
+many languages; stemming would suit an index of only one.
 
 ``DIR/scan`` holds the vectors once more, as an array that exact searches map, see ``vector_scan``.
 """
@@ -88,9 +88,9 @@ fast."""
 PROBED_CELLS = 40
 """Cells of vectors that an approximate search looks into."""
 REFINED = 10
-"""Candidates to compute the true cosine of, as a multiple of the hits wanted."""
+"""Number of candidates whose true cosine is computed, as a multiple of the hits requested."""
 LEAST_REFINED = 200
-"""Candidates at least, so that a search for a few hits finds them too."""
+"""Minimum number of these candidates, so that a search for a few hits finds them too."""
 _SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "heading")
 PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
@@ -129,7 +129,7 @@ class Added:
 
     added: int
     replaced: int
-    """Passages with an id that was there with another text, title, language or metadata."""
+    """Passages whose id was already in the index with another text, title, language or metadata."""
     unchanged: int
     deleted: int = 0
     """Number of passages of the indexed files that are no longer in them."""
@@ -162,11 +162,11 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
         given: those of a model.
 
     Raises:
-        ConfigError: something that moves vectors differs; it is named.
+        ConfigError: a setting that changes vectors differs; the message names it.
     """
     for field in dataclasses.fields(IndexSettings):
         name = field.name
-        # It may have moved.
+        # The model may have been moved.
         if name == "model":
             continue
         built = getattr(ours, name)
@@ -199,7 +199,7 @@ class PassageIndex:
     """An index that exists.
 
     Args:
-        folder: where.
+        folder: of the index.
         create: make the table of passages if it is missing.
 
     Raises:
@@ -224,7 +224,7 @@ class PassageIndex:
 
     @classmethod
     def create(cls, folder: PathLike, settings: IndexSettings) -> PassageIndex:
-        """Make an index, or open that of the same settings.
+        """Make an index, or open the existing one if it has the same settings.
 
         Raises:
             ConfigError: the folder holds other files, or an index of other settings.
@@ -262,7 +262,7 @@ class PassageIndex:
             raise CheckpointError(
                 f"{self.folder}: the index was deleted; build it again"
             ) from error
-        # The mapped vectors are written after the version that they are of.
+        # The mapped vectors are written after the version of the table that they belong to.
         scan = 0
         with contextlib.suppress(OSError):
             scan = (self.folder / SCAN_FOLDER / SCAN_RECORD).stat().st_ino
@@ -284,7 +284,7 @@ class PassageIndex:
     def writing(self) -> Iterator[None]:
         """Keep other writers out until the block ends, and read the newest version of the table.
 
-        A block inside of another one of the same thread does nothing more.
+        A nested block in the same thread has no further effect.
 
         Raises:
             ConfigError: another process writes, or the index was replaced by one of another model.
@@ -326,8 +326,8 @@ class PassageIndex:
             files: names of files that are passed with all their passages; other passages of these
                 files are deleted from the index.
             progress: counts the passages that are committed.
-            checks_all: look for damaged and repeated rows in the whole index, not only in those
-                with the ids of ``passages``, which then are in memory at once.
+            checks_all: look for damaged and repeated rows in the whole index; if False, only among
+                the rows with the ids of ``passages``, which are then all in memory at once.
 
         Raises:
             DataError: an id occurs twice, or the disk is full.
@@ -384,8 +384,8 @@ class PassageIndex:
                 self.folder,
                 len(damaged),
             )
-        # A killed run has not come here: the same command finds what is left, as the files still
-        # name it.
+        # A killed run has not reached this point: the same command, run again, finds the remaining
+        # passages by the names of their files.
         deleted = self._delete_ids(self._rest_of_files(files, seen))
         deleted += self._delete_ids(self._rest_of_documents(documents, seen))
         return Added(counts["added"], counts["replaced"], counts["unchanged"], deleted)
@@ -394,8 +394,8 @@ class PassageIndex:
         """Remove passages and return their number.
 
         Args:
-            ids: of passages, or of documents, which lose all their chunks; a warning counts those
-                that no passage has.
+            ids: of passages, or of documents, which lose all their chunks; a warning gives the
+                number of ids that were not found.
             where: a condition in SQL on ``id``, ``file``, ``document``, ``heading``, ``language``,
                 ``title``, ``text``, ``metadata`` and the fields in it.
 
@@ -406,7 +406,7 @@ class PassageIndex:
         with self.writing():
             if where is not None:
                 condition = self._condition(where)
-                # Read by itself first, so that a failure below is never the condition's fault.
+                # Test only the condition first, so that it is never the cause of a later failure.
                 with lance_reads(self.folder, where):
                     self._table.count_rows(condition)
             given = set(ids)
@@ -432,7 +432,7 @@ class PassageIndex:
         return deleted
 
     def _names_of(self, ids: Iterable[str]) -> set[str]:
-        """Return which of some ids are those of passages or of documents."""
+        """Return the ids that belong to passages or documents in the index."""
         found: set[str] = set()
         for block in portions(ids, COMMIT_PASSAGES):
             names = sql_strings(block)
@@ -615,8 +615,8 @@ class PassageIndex:
     ) -> list[Hit] | None:
         """Return the passages of largest cosine by mapped vectors.
 
-        None if the table holds other vectors: it was changed by this process since, or one of them
-        was changed on the disk.
+        Return None if the table holds other vectors than the scan: this process has changed the
+        table since, or a vector was changed on the disk.
         """
         found = scan.nearest(vector, top, languages)
         with lance_reads(self.folder):
@@ -698,7 +698,7 @@ class PassageIndex:
         return np.array([found[name] for name in ids], dtype=np.float32)
 
     def present(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the languages of those of the ids that a passage has, by the ids."""
+        """Return, by id, the language of each passage that has one of the ids."""
         found: dict[str, str] = {}
         for block in portions(ids, COMMIT_PASSAGES):
             query = self._table.search().where(f"id IN ({sql_strings(block)})")
@@ -767,7 +767,7 @@ class PassageIndex:
             DataError: the disk is full.
         """
         with self.writing(), lance_writes(self.folder), warnings.catch_warnings():
-            # It warns of readers of older versions, as the docstring does.
+            # LanceDB warns about readers of older versions, as the docstring does.
             warnings.simplefilter("ignore", UserWarning)
             self._table.optimize(cleanup_older_than=datetime.timedelta(0))
             self._write_scan()
@@ -776,7 +776,7 @@ class PassageIndex:
         """Return a user's condition as LanceDB reads it.
 
         Raises:
-            ConfigError: it is not one whole condition, or names what no passage has.
+            ConfigError: it is not one complete condition, or it names a field that no passage has.
         """
         refuse_fragment(where)
         return with_metadata(where, self._has_field)
@@ -805,7 +805,7 @@ class PassageIndex:
 
     def _create_table(self) -> None:
         with exclusive(self.folder, remedy=LOCK_REMEDY), lance_writes(self.folder):
-            if not self._has_table():  # nor has another process made it meanwhile
+            if not self._has_table():  # another process may have made it meanwhile
                 shutil.rmtree(self.folder / f"{TABLE}.lance", ignore_errors=True)
                 self._database().create_table(TABLE, schema=table_schema(self.settings.dim))
 
@@ -813,7 +813,7 @@ class PassageIndex:
         rows = table_rows(passages, vectors)
         self._opened = None
         with lance_writes(self.folder):
-            # By the id, also for passages that were not there: the store keeps ids apart.
+            # Merge by the id, also for new passages: so the store keeps the ids unique.
             upsert = (
                 self._table.merge_insert("id")
                 .when_matched_update_all()
@@ -822,9 +822,9 @@ class PassageIndex:
             upsert.execute(rows)
 
     def _contents(self, ids: Sequence[str] | None = None) -> dict[int, int | None]:
-        """Return a digest of every passage's content, by a digest of its id; of some ids or all.
+        """Return the digest of each passage's content by the digest of its id, for some ids or all.
 
-        Rows that have the id of a later one are deleted. The digest of a damaged row is None, so
+        Rows that have the id of a later row are deleted. The digest of a damaged row is None, so
         that its passage is embedded again if it is passed.
         """
         found: dict[int, int | None] = {}
@@ -859,7 +859,7 @@ class PassageIndex:
         """Refuse rows that are not as they were written.
 
         Raises:
-            CheckpointError: the checksum of one differs; it is named.
+            CheckpointError: the checksum of a row differs; the message names the row.
         """
         whole = rows_are_whole(rows)
         if all(whole):

@@ -15,7 +15,8 @@ from interlingua.corpus.documents.sections import joined_headings
 from interlingua.storage.json_text import parse_json
 
 WORDS_WEIGHT = 0.5
-"""Weight of BM25 against cosines, both from 0 to 1; of 0.25 to 1.5 the best on TyDi GoldP."""
+"""Weight of BM25 relative to cosines, both scaled to the range from 0 to 1; of the weights from
+0.25 to 1.5, it is the best on TyDi GoldP."""
 LINK_KEYS = ("link", "url", "uri", "href", "source")
 """Names of metadata that may hold the web address of a passage."""
 
@@ -25,15 +26,16 @@ class Hit(NamedTuple):
 
     id: str
     score: float
-    """Cosine with the question, or BM25; in a fused ranking the cosine of the place."""
+    """Cosine with the question, or BM25; in a fused ranking the cosine of its place, see
+    ``fused``."""
     text: str
     title: str
     language: str
     metadata: str
     """JSON."""
     places: tuple[str, ...] = ()
-    """Ids of other passages that are not shown again: with the same title, text and language, or
-    that share sentences with this one as the chunk before or after it."""
+    """Ids of other passages that are not shown separately: they have the same title, text and
+    language, or are the chunk before or after this one and share sentences with it."""
     document: str = ""
     """Name of the file or id of the passage that it is a part of; its own id if it is whole."""
     offset: int = 0
@@ -50,7 +52,8 @@ class Hit(NamedTuple):
 def without_copies(hits: Sequence[Hit]) -> list[Hit]:
     """Keep the first hit of each text, with the ids of the others as its places.
 
-    Of chunks of a document that overlap, the first one is kept too: they share an answer.
+    Of overlapping chunks of a document, only the first one is kept too, because they share an
+    answer.
     """
     place_of: dict[tuple[str, str, str], int] = {}
     chunks_of: dict[str, list[int]] = {}
@@ -114,7 +117,7 @@ def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
 
 
 def followed(hits: Sequence[Hit], others: Sequence[Hit], top: int) -> list[Hit]:
-    """Return the first ``top`` hits of one ranking, then those that only the other ranking has."""
+    """Return one ranking, then the hits that only the other one has, at most ``top`` in total."""
     ids = {hit.id for hit in hits}
     return [*hits, *(hit for hit in others if hit.id not in ids)][:top]
 
@@ -135,16 +138,16 @@ def fused(
 ) -> list[Hit]:
     """Join a ranking by vectors and one by words, only inside each language.
 
-    Words match passages in the question's language, right or wrong, and few others. In a ranking
-    over all languages, such as reciprocal rank fusion, they would push translations of the answer
-    down. So each language keeps the places that its cosines give it, and words decide which of its
-    passages takes which of them. Inside of a language passages are ordered by a convex combination
-    of normalized scores (Bruch, Gai and Ingber 2023):
+    Words match passages in the question's language, relevant or not, and few others. In a ranking
+    over all languages, such as reciprocal rank fusion, these passages would push translations of
+    the answer down. So each language keeps the places that its cosines give it, and words only
+    decide which of its passages takes which of these places. Inside a language, passages are
+    ordered by a convex combination of normalized scores (Bruch, Gai and Ingber 2023):
 
         (cos(q, d) - low) / (high - low) + WORDS_WEIGHT * bm25(q, d) / best
 
     where low and high are the limits of the cosines in ``nearest``, and best is the largest BM25
-    score in any language. A language in which little of the question occurs so keeps its order.
+    score in any language. Thus a language in which few words of the question occur keeps its order.
 
     Args:
         nearest: by cosine, best first.
@@ -152,7 +155,8 @@ def fused(
         cosines: with the question, of all these passages by id.
 
     Returns:
-        All hits. The score is the cosine of the place: the largest of its language comes first.
+        All hits. The score of a hit is the cosine of its place: the first hit of a language has
+        the largest cosine of that language.
     """
     if not matching:
         return list(nearest)

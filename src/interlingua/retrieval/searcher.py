@@ -53,9 +53,10 @@ from interlingua.storage.files import PathLike
 SearchMode = Literal["vector", "text", "hybrid", "feedback"]
 MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
 FUSED_DEPTH = 5
-"""Hits of each ranking that fusion reads, as a multiple of those wanted."""
+"""Number of hits that fusion reads from each ranking, as a multiple of the hits requested."""
 LEAST_FUSED = 100
-"""Minimum hits of each ranking that fusion reads: the worst of them set its scale."""
+"""Minimum number of hits that fusion reads from each ranking; the worst of these hits determine
+its scale."""
 _MOST_HITS = 10_000
 MOST_FACTOR = 64
 """Maximum factor of hits read to hits requested, if copies of texts take the places of others."""
@@ -111,10 +112,10 @@ def build_index(
         question_prompt: of questions, in the same way.
         language_map: folder that ``interlingua debias --vectors`` wrote, or its file; applied to
             all vectors.
-        language: any code, of passages that name none; by default that in a file's name.
+        language: any code, for passages that name none; by default the one in a file's name.
         approximate: make an index of vectors too, see ``PassageIndex.finish``.
-        chunks: how long passages are cut.
-        documents: a file of text is one passage, in place of one a line.
+        chunks: sizes of the chunks into which long passages are cut.
+        documents: make one passage of a text file, instead of one passage per line.
         columns: names of columns and keys of tables, Parquet and JSON.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
@@ -209,7 +210,7 @@ def load_index_model(
 
     Args:
         index: the index.
-        model: where it is now; by default where it was.
+        model: current folder or name of the model; by default the one at build time.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
 
@@ -270,8 +271,8 @@ class _Query:
         depth = min(max(FUSED_DEPTH * top, LEAST_FUSED), _MOST_HITS)
         if per_language is None:
             return self._fused(depth)[:top]
-        # Words and vectors may find other passages of a language, so that it could have twice as
-        # many of the union.
+        # Words and vectors may find different passages of a language, so their union could contain
+        # twice as many passages of it.
         both = self._fused(depth, FUSED_DEPTH * per_language)
         return first_of_each_language(both, per_language)[:top]
 
@@ -319,7 +320,7 @@ class _Query:
                 self.question, cast(Any, self.vector), most, languages=codes, where=self.where
             )
             rankings.append(hits)
-            # A cosine that the scan computed goes before one that is computed again.
+            # A cosine that the scan computed takes precedence over one that is computed again.
             cosines = theirs | cosines
         return fused(nearest, merged(rankings, depth), cosines)
 
@@ -426,8 +427,8 @@ class Ranker:
         query = _Query(self.index, question, vector, list(searched), bool(languages), where, exact)
         hits = query.unique_ranking(mode, top, per_language)
         if per_language is not None and len(hits) < top:
-            # Behind the best passages of every language, feedback has nothing to add: the question
-            # only ranks.
+            # After the best passages of every language, feedback has nothing to add: only the
+            # question ranks the rest.
             rest = query.unique_ranking("vector" if mode == "feedback" else mode, top)
             hits = followed(hits, rest, top)
         return Ranking(hits, hit_language_shares(hits, searched))
@@ -448,7 +449,7 @@ class Searcher(Ranker):
     """An index on disk with its model.
 
     Args:
-        index: which.
+        index: the index to search.
         model: that it was built with, see ``load_index_model``.
     """
 
@@ -456,7 +457,7 @@ class Searcher(Ranker):
 
     def __init__(self, index: PassageIndex, model: IndexedModel) -> None:
         super().__init__(index, model)
-        # The table was opened before: whether it is still the newest is found by the first look.
+        # The table is already open; the first check finds out whether it is still the newest.
         self._state: tuple[int, ...] = ()
         self._looked = -math.inf
         self._refreshing = threading.Lock()
@@ -465,15 +466,15 @@ class Searcher(Ranker):
         """Reload the index if any process has changed it since the last check.
 
         Args:
-            after: seconds since the last look; within them nothing is done.
+            after: minimum seconds since the last check; if fewer have passed, nothing is done.
 
         Raises:
             CheckpointError: the index was removed, damaged, or replaced by that of another model.
         """
         if time.monotonic() - self._looked < after:
             return
-        # Searches that come meanwhile read the version that they have. With ``after=0`` a change
-        # has to be seen, which the refresh that is running may have missed.
+        # Searches during a refresh read the version that is already open. With ``after=0`` every
+        # change has to be seen, even one that the running refresh may have missed.
         if not self._refreshing.acquire(blocking=after == 0):
             return
         try:

@@ -6,14 +6,15 @@ mapped, so its pages are shared by all processes and released when memory is sho
 
 ``DIR/scan`` holds ``vectors.npy``, ``rows.npy`` (the table's row ids), ``ranks.npy`` (the place of
 each id among all ids) and ``record.json``. The record names the version of the table that was read,
-and the CRC-32 of each array. It is of no use for any other version: a table that was changed since
-is searched by LanceDB until the next ``finish`` writes the folder again.
+and the CRC-32 of each array. The scan cannot be used for any other version: LanceDB searches a
+table that was changed since, until the next ``finish`` writes the folder again.
 
 Vectors are ordered by language, then by id, so a search in some languages reads only their part.
 
 **Exactness.** The product in float32 is within ``product_error`` of the true cosine, whatever the
-order of its sums. Every vector within twice that of the k-th best is computed again as
-``exact_topk`` does it, in float64; equal cosines go to the smaller id.
+order of its sums. The cosine of every vector whose product is within twice that error of the k-th
+best product is computed again in float64, as ``exact_topk`` does it. Of equal cosines, the smaller
+id comes first.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class VectorScan:
         vectors: of all passages, ordered by language, then by id.
         rows: row ids of the table.
         ranks: places of the passages' ids among all ids in order.
-        languages: first and last position, exclusive, of each language.
+        languages: first position of each language, and the position after its last one.
         longest: length of the longest vector.
     """
 
@@ -89,7 +90,8 @@ class VectorScan:
             top: maximum number of hits.
             languages: codes to search in; () = all.
         """
-        # Here, as it imports torch: errors about an index's path and options come before that.
+        # Imported here, because it imports torch: errors about the path and the options of an index
+        # are reported before that.
         from interlingua.retrieval.topk.bounds import dot_float64, product_error
 
         question = np.ascontiguousarray(question, dtype=np.float32)
@@ -98,8 +100,8 @@ class VectorScan:
             length = float(np.linalg.norm(question))
             error = product_error(length, self.longest, len(question))
             kth_best = np.partition(products, len(products) - top)[len(products) - top]
-            # The k-th best true cosine is at least kth_best - error, and a vector that has it has
-            # a product of at least this less another error.
+            # The k-th best true cosine is at least kth_best - error, so a vector that reaches it
+            # has a product of at least kth_best - 2 * error.
             near = np.flatnonzero(products >= kth_best - 2 * error)
             positions = near if positions is None else positions[near]
         elif positions is None:
@@ -121,7 +123,7 @@ class VectorScan:
         ]
         positions = [np.arange(start, stop) for start, stop in spans]
         products = [_inner_products(self.vectors[start:stop], question) for start, stop in spans]
-        # An empty array first: none of the languages may be in the index.
+        # Start with an empty array: it is possible that the index has none of the languages.
         return (
             np.concatenate([np.arange(0), *positions]),
             np.concatenate([np.zeros(0, np.float32), *products]),
@@ -131,13 +133,14 @@ class VectorScan:
 def _inner_products(
     vectors: Float32[ndarray, "m d"], question: Float32[ndarray, " d"]
 ) -> Float32[ndarray, " m"]:
-    # Not ``vectors @ question``: BLAS starts threads that continue to spin after the product, which
-    # takes more processor time than the product, and is no faster, as memory is the limit.
+    # Not ``vectors @ question``: BLAS starts threads that continue to spin after the product, and
+    # the spinning takes more processor time than the product. BLAS is not faster either, because
+    # memory is the limit.
     return np.asarray(np.einsum("md,d->m", vectors, question))
 
 
 def scan_version(folder: PathLike) -> int | None:
-    """Return the version of the table that the scan of an index is of; None if there is none."""
+    """Return the version of the table that an index's scan belongs to; None if there is no scan."""
     try:
         version = read_record(Path(folder) / SCAN_FOLDER / SCAN_RECORD, VECTOR_SCAN).get("version")
     except RecordError:
@@ -181,7 +184,7 @@ def open_scan(folder: PathLike, version: int) -> VectorScan | None:
 
 
 def write_scan(folder: PathLike, table: Any, width: int) -> None:
-    """Write the vectors of a table for ``open_scan``; replaces those of another version.
+    """Write the vectors of a table for ``open_scan``, and replace those of another version.
 
     Memory: some hundred bytes for each passage, and one batch of vectors.
 

@@ -9,8 +9,9 @@ splits at everything but letters, takes the words of Hindi and Thai apart at the
 ``word_forms`` rewrites a text before it is indexed and before it is looked up. The scripts in the
 text choose the rules, because a question does not state its language.
 
-- Latin: one i for the four of Turkish; a word ends at an apostrophe, a point, a colon or _.
-- Korean: overlapping pairs of syllables, as in Lucene's CJK analyzer. 도서관은 (library, a topic)
+- Latin: the four letters i of Turkish become one; a word ends at an apostrophe, a point, a colon
+  or _.
+- Korean: overlapping pairs of syllables, as in Lucene's CJK analyzer. 도서관은 (library, the topic)
   shares two pairs with 도서관. A word of one syllable is also indexed without its particle.
 - Arabic script: no vowel points, one form of letters that are typed in several ways, no article ال.
   A word that may start with "and" or a preposition is followed by its shorter form.
@@ -37,7 +38,7 @@ HEBREW = "א-ת"
 
 # A pattern starts with the rarest characters, which are found fast, and then looks behind them.
 INSIDE = re.compile(rf"_|[{APOSTROPHES}.:](?<=[^\W\d].)(?=\w)")
-"""Characters that Unicode's rules keep inside a word; a point in a number is not among it."""
+"""Characters that Unicode's rules keep inside a word; a point in a number is not among them."""
 POSSESSIVE = re.compile(rf"[{APOSTROPHES}](?<=\w.)[sS]\b")
 MARKS = re.compile("[\u0300-\u036f]")
 CYRILLIC_APOSTROPHE = re.compile(rf"[{APOSTROPHES}](?<=[{CYRILLIC}].)(?=[{CYRILLIC}])")
@@ -64,7 +65,7 @@ def _greek_letters() -> dict[str, str]:
 
 
 def _digits(*blocks: range) -> dict[str, str]:
-    """Return the digits of blocks of characters with those of ASCII."""
+    """Return a mapping from the digits in blocks of characters to those of ASCII."""
     digits = {}
     for code in (code for block in blocks for code in block):
         value = unicodedata.digit(chr(code), None)

@@ -63,7 +63,7 @@ class MaskedDecoder(nn.Module):
 
     def __init__(self, backbone: Backbone, num_layers: int, *, skip: int) -> None:
         super().__init__()
-        # Every layer sees whole sentences, also where some of the encoder's see a window.
+        # Every layer sees whole sentences, even if some layers of the encoder see only a window.
         config = dataclasses.replace(backbone.config, num_hidden_layers=num_layers, local_layers=())
         self.skip = skip
         self.layers = nn.ModuleList(map(VisibleLayer, config.layer_specs))
@@ -124,7 +124,7 @@ class MaskedDecoder(nn.Module):
     ) -> Float[Tensor, "n d"]:
         r"""Predict every token from a context of its own: enhanced decoding, Eq. (4)-(7).
 
-        Each token is shown the sentence's vector besides.
+        Each token is also shown the sentence's vector.
 
         .. math:: H_1 = [h + p_0, \dots, h + p_N], \quad H_2 = [h, e_1 + p_1, \dots, e_N + p_N],
         \quad
@@ -155,7 +155,7 @@ class MaskedDecoder(nn.Module):
             """Draw M: a random part of the sentence, never the token itself, and always h."""
             shown = random_context(place, rows, length, hidden=hidden)
             shown &= ~torch.eye(length, dtype=torch.bool, device=shown.device)
-            # In the row of h itself too, which has no label.
+            # h is visible to every row, also to its own, which has no label.
             shown[:, :, 0] = True
             return shown
 

@@ -36,7 +36,7 @@ class LstmArrangement(NamedTuple):
     longest_first: Int64[Tensor, " b"]
     """The sentences by length."""
     sizes: tuple[int, ...]
-    """Sentences that are left in each step."""
+    """Number of sentences that still have a token in each step."""
 
 
 class TransformerArrangement(NamedTuple):
@@ -80,7 +80,7 @@ class LstmDecoder(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(vocab_size, token_dim)
         self.initial = nn.Linear(dim, 2 * layers * hidden_dim)
-        # torch warns of dropout between the layers of a single one.
+        # torch warns if dropout between layers is set for a single layer.
         lstm_dropout = dropout if layers > 1 else 0.0
         width = token_dim + dim + language_dim
         self.lstm = nn.LSTM(width, hidden_dim, layers, dropout=lstm_dropout)
@@ -119,7 +119,7 @@ class LstmDecoder(nn.Module):
         Args:
             inputs: the tokens before those to be predicted, packed.
             arrangement: of the sentences, see ``arranged``.
-            condition: the sentences' vectors and, behind them, languages.
+            condition: the sentences' vectors, each followed by the language's vector.
         """
         device = condition.device
         inputs = on_device(inputs, device)
@@ -142,9 +142,10 @@ class LstmDecoder(nn.Module):
 class TransformerDecoder(nn.Module):
     """A transformer that is shown the sentence's vector with each token: ``laser_transformer``.
 
-    As fairseq's of that name. Its inputs are [token + position; sentence; language]. It is without
-    cross-attention, as there is but one vector to attend to. Each token is shown those
-    before it, or, if it is not autoregressive, no token at all but every position.
+    It is like fairseq's decoder of that name. Its inputs are [token + position; sentence;
+    language]. It has no cross-attention, because there is only one vector to attend to. An
+    autoregressive decoder shows each token the tokens before it. Any other decoder reads no tokens;
+    each position is shown all positions.
 
     Args:
         dim: width D of sentence vectors.

@@ -24,8 +24,9 @@ from interlingua.encoder.modeling.layer_weights import run_layer
 from interlingua.runtime.devices import on_device
 
 Visible = Callable[[Int64[Tensor, " n"], int], Bool[Tensor, "m l l"]]
-"""Function from rows of the batch, all of one length, to what each token (second axis) sees of its
-sentence (third); the first axis is that of the rows, or 1. No token may be shown nothing."""
+"""Function that maps rows of the batch, all of one length, to a mask of what each token (second
+axis) sees of its sentence (third axis). The first axis has the length of the rows, or 1. Each token
+must see at least one token."""
 
 
 def causal(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "1 l l"]:

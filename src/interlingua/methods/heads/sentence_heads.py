@@ -54,7 +54,7 @@ class LanguageTags(nn.Module):
         """Return the tags of languages.
 
         Args:
-            rows: of these in the table, see ``rows``.
+            rows: row of each language in the table, see the method ``rows``.
         """
         found = self.embedding(on_device(rows, self.embedding.weight.device))
         tags: Tensor = self.dropout(self.norm(found))

@@ -37,8 +37,8 @@ class MaskedTokenHead(nn.Module):
     Args:
         dim: width D of the states.
         vocab_size: V.
-        transform: BERT's and RoBERTa's linear layer, GELU and LayerNorm before it; False: none, as
-            in XLM.
+        transform: whether BERT's and RoBERTa's linear layer, GELU and LayerNorm come before the
+            inner products; False: as in XLM.
     """
 
     def __init__(self, dim: int, vocab_size: int, *, transform: bool) -> None:
@@ -66,11 +66,11 @@ class TranslationArrangement(NamedTuple):
     """The order of the states of sentences and their translations; on the host."""
 
     source: Int64[Tensor, " s"]
-    """States of the sentences that stay."""
+    """Indices of the sentences' states that are kept."""
     target: Int64[Tensor, " t"]
-    """States of the translations that stay."""
+    """Indices of the translations' states that are kept."""
     rows: Int64[Tensor, " t"]
-    """Number of the translation that each of these belongs to."""
+    """Number of the translation that each kept state of ``target`` belongs to."""
     is_hidden: Bool[Tensor, " t"]
     """True for tokens that are predicted and replaced by masks."""
     order: Int64[Tensor, " n"]
@@ -100,8 +100,8 @@ class TranslationHead(nn.Module):
         backbone: the source of the initial weights.
         num_layers: K.
         mask_id: the mask token.
-        skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's
-            embedding to carry).
+        skip: number of first tokens to leave out on either side (``[CLS]``, which has to carry the
+            sentence's embedding).
     """
 
     def __init__(self, backbone: Backbone, num_layers: int, *, mask_id: int, skip: int) -> None:
@@ -128,7 +128,7 @@ class TranslationHead(nn.Module):
             targets: the same of the translations.
             labels: the translations' tokens, ``IGNORED`` at those that are shown.
         """
-        # The tokens of either side behind the first ones.
+        # The tokens of either side after the first ones, which are left out.
         a = Tails.of(sources, self.skip)
         b = Tails.of(targets, self.skip)
         labels = labels[b.kept]
@@ -162,7 +162,8 @@ class TranslationHead(nn.Module):
             targets: those of the translations, which are shown in the place of tokens that are not
                 predicted.
             arrangement: of these sentences, see ``arranged``.
-            language: added to each mask: the target language, if it is not always the same.
+            language: vectors of the target languages, which are added to each mask; None if there
+                is only one target language.
         """
         order = arrangement.order
         device = targets.device

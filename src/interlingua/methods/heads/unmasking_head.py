@@ -40,7 +40,7 @@ class Arrangement(NamedTuple):
     """The order of sentence vectors and token states: lists of indices on the host."""
 
     kept: Int64[Tensor, " k"] | None
-    """States that stay, if a vector takes the place of its sentence's first one."""
+    """Indices of the states that are kept, if a vector replaces the first state of its sentence."""
     order: Int64[Tensor, " n"]
     """Order of [S; H]: each vector in front of its sentence's states."""
     cu_seqlens: Int[Tensor, " b+1"]
@@ -52,10 +52,10 @@ class Arrangement(NamedTuple):
 class UnmaskingHead(nn.Module):
     """Transformer layers over a sentence vector and token states, MEXMA (Janeiro et al. 2024).
 
-    Their input is [S; H], the sentence vector S before the token states H. Post-LN layers of their
-    own with torch's initial weights, without position embeddings: the encoder's states know their
-    positions. Words are predicted by the inner product with the encoder's word embeddings, plus
-    the head's bias.
+    Their input is [S; H], the sentence vector S before the token states H. The head has its own
+    post-LN layers with torch's initial weights. It has no position embeddings, because the
+    encoder's states contain their positions. Words are predicted by the inner product with the
+    encoder's word embeddings, plus the head's bias.
 
     Args:
         config: layers, heads and so on.

@@ -41,19 +41,19 @@ Rows = Float[Tensor, "_ d"]
 class Negatives(NamedTuple):
     """The vectors with which the students of a batch of pairs are contrasted.
 
-    B counts the pairs again for a second side.
+    If the student reads both sides, B counts each pair twice.
     """
 
     vectors: Float[Tensor, "n d"]
     """Vectors of the teacher, of length 1."""
     same_sentence: Bool[Tensor, "b n"]
-    """True for the negative of the pair's own sentence of the pivot language."""
+    """True where the negative is the vector of the pair's own sentence in the pivot language."""
     same_meaning: Bool[Tensor, "b n"]
     """True for negatives with the pair's meaning, including those of the same sentence."""
     pairs: Bool[Tensor, "b b"]
     """True for pairs of the batch with the same meaning."""
     languages: Int64[Tensor, " b"]
-    """A number for the language that the student reads of each."""
+    """A number for the language in which the student reads each pair."""
 
     def take(self, rows: slice) -> Negatives:
         """Return the negatives of some students."""
@@ -156,7 +156,7 @@ class Anchors(nn.Module):
             teacher = Encoder.load(self.teachers[0]) if self.teachers else student.clone()
             self.teacher = teacher.float()
             self.teacher.requires_grad_(False)
-            # Made only for its check: text that the teacher can't read is refused at once.
+            # Made only because its constructor refuses text that the teacher can't read.
             self._reader(self.teacher, 0)
 
     def train(self, mode: bool = True) -> Anchors:
@@ -173,8 +173,8 @@ class Anchors(nn.Module):
 
         Args:
             max_tokens: length that the student's sentences are cut to.
-            dtype: for models to compute in.
-            device: of models.
+            dtype: the dtype in which models compute.
+            device: the device on which models compute.
         """
         if self.teacher is not None:
             return [self._reader(self.teacher, 0, dtype)]
@@ -236,10 +236,10 @@ class Anchors(nn.Module):
 
         Args:
             batch: the pairs.
-            translations: whether these are read of it.
-            originals: whether these are, with their altered forms.
-            as_written: from sentences to what the student reads of them; their anchors are those
-                of the original sentences.
+            translations: whether the student reads the translations.
+            originals: whether the student reads the originals, with their altered forms.
+            as_written: function that returns sentences in the form that the student reads; their
+                anchors are those of the sentences before this function.
         """
         foreign, own = by_pivot(batch, self.pivot)
         known_rows = [row for row, code in enumerate(foreign.languages) if code in self.known]
@@ -277,8 +277,8 @@ class Anchors(nn.Module):
     def interpolated(self, pairs: AnchoredPairs, y: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
         """Compute the targets of translations, OmniSONAR.
 
-        It is (x + y) / 2 if the teacher knows the language of the translation, otherwise y. Here x
-        and y are its vectors of translation and original.
+        A target is (x + y) / 2 if the teacher knows the language of the translation, otherwise y.
+        Here x and y are the teacher's vectors of the translation and of the original.
         """
         if pairs.known is None:
             return y
@@ -287,7 +287,7 @@ class Anchors(nn.Module):
         return y.index_copy(0, rows, (x + y[rows]) / 2)
 
     def reading(self, pairs: AnchoredPairs, translations: bool, originals: bool) -> Reading:
-        """Return the sentences to read of a batch: one side, or both if it is prepared so."""
+        """Return the sentences of a batch to read: one side, or both if ``prepare`` joined them."""
         y = self.vectors(pairs.anchors)
         if not originals:
             targets = [self.interpolated(pairs, y)]
@@ -303,17 +303,18 @@ class Anchors(nn.Module):
     ) -> Negatives:
         """Return the negatives of the pairs of all processes.
 
-        They are the bank's window of the step, or each other.
+        They are the bank's window of the step, or, without a bank, the anchors of all pairs.
 
         Args:
-            pairs: of this process.
-            read: the sentences that the student reads of it.
-            step: of the run.
-            gather: concatenates over the processes.
+            pairs: the pairs of this process.
+            read: the sentences of these pairs that the student reads.
+            step: the step of the run.
+            gather: function that concatenates tensors over the processes.
         """
         device = read.anchors.device
-        # A pair is known by the keys of its two sentences; pairs with a sentence in common, also by
-        # way of other pairs, have one meaning and must not be each other's negatives.
+        # A pair is identified by the keys of its two sentences. Pairs that share a sentence,
+        # directly or through other pairs, have the same meaning and must not be each other's
+        # negatives.
         meanings = pairs.meanings.gathered(gather)
         same_pairs = meanings.are_same(device)
         pivots = on_device(meanings.keys, device)[:, 0]
@@ -329,7 +330,7 @@ class Anchors(nn.Module):
             vectors = window.vectors
             same_sentence = pivots[:, None] == window.keys
             same_meaning = same_sentence | (in_bank[:, None] == window.groups)
-        # The rows again for a second side: the masks do not depend on which side is read.
+        # The rows are repeated for a second side: the masks do not depend on which side is read.
         count = len(read.targets)
         return Negatives(
             vectors,

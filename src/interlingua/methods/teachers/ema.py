@@ -28,11 +28,12 @@ class EmaTeacher(nn.Module):
 
     Args:
         student: provides the initial weights; only ``update`` reads the student again.
-        dropout: drop out in training, with the student's rates; without, it is always in evaluation
-            mode.
+        dropout: use dropout in training, with the student's rates; False: the teacher is always in
+            evaluation mode.
         compensated: keep float32's rounding error, and add it to the next update (Kahan's sum). A
-            weight w keeps an update only if that is above w * 6e-8: with a decay of 0.99999 and a
-            student 0.1 % away, it is not. Costs the teacher's memory a second time.
+            weight w keeps an update only if the update is above w * 6e-8. With a decay of 0.99999
+            and a student that differs by 0.1 %, the update is smaller. This option needs as much
+            additional memory as the teacher.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class EmaTeacher(nn.Module):
 
     @torch.no_grad()
     def update(self, student: Encoder, decay: float) -> None:
-        """Move to decay teacher + (1 - decay) student; call it after the optimizer's step."""
+        """Set the teacher to decay * teacher + (1 - decay) * student, after an optimizer step."""
         own: list[Tensor] = list(self.encoder.parameters())
         new = [
             weight.detach().to(mine.dtype)
@@ -70,8 +71,8 @@ class EmaTeacher(nn.Module):
         # From here on ``lost`` holds the update: the change, and what earlier updates lost.
         torch._foreach_add_(lost, change)
         del change  # as large as the teacher
-        # The part of the update that the sum with a weight keeps: the rest is lost. The order
-        # matters, as each other one would be rounded once more.
+        # ``arrived`` is the part of the update that the sum with a weight keeps; the rest is lost.
+        # The order of these operations matters: any other order would round once more.
         arrived = torch._foreach_add(own, lost)
         torch._foreach_sub_(arrived, own)
         torch._foreach_add_(own, lost)

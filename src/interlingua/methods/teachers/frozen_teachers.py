@@ -1,4 +1,4 @@
-"""Frozen teachers: models that embed sentences of a student's tokens, or ready vectors.
+"""Frozen teachers: models that embed sentences given as a student's tokens, or ready vectors.
 
 A batch holds its sentences as the student's token ids. A teacher with the same vocabulary reads
 these ids. Any other teacher reads the decoded text, which works only if the student's vocabulary
@@ -26,7 +26,8 @@ from interlingua.vocabulary.vocabulary import Vocabulary, truncate
 
 TokenizedSentences = Sequence[Sequence[int]]
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
-"""Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
+"""Text of the check: decoded from the student's tokens, it must get the same tokens from the
+teacher's vocabulary as the text itself."""
 
 
 class Teacher(Protocol):
@@ -126,7 +127,7 @@ class VectorTeacher:
         max_tokens: length that the student's sentences are cut to.
 
     Raises:
-        DataError: a file is missing, or they do not belong together.
+        DataError: a file is missing, or the two files do not belong together.
     """
 
     def __init__(self, path: str, student: Vocabulary, *, pivot: str, max_tokens: int) -> None:
@@ -181,7 +182,7 @@ class VectorTeacher:
         if absent := self.missing(sentences):
             raise DataError(
                 f"{len(absent)} of {len(sentences)} sentences have no vector; add their vectors,"
-                f" for example of {self.text(sentences[absent[0]])!r}",
+                f" for example the vector of {self.text(sentences[absent[0]])!r}",
                 path=self.name,
             )
         return np.asarray(self._vectors[self._rows_of(sentences)], dtype=np.float32)

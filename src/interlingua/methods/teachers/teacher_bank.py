@@ -12,7 +12,7 @@ neighbors that moves every ``every`` steps. So a resumed run sees what the first
 seen.
 
 A bank appears whole or not at all, with the digests of its files. It is not a workspace: the lock
-of that keeps other runs out, and several runs may read one bank.
+of a workspace keeps other runs out, but several runs may read one bank.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ class BankRecord:
     negatives: int
     """Sentences of the pivot language that serve as negatives."""
     sentences: int
-    """All."""
+    """Number of all sentences in the bank."""
     largest_group: int
     """Negatives in the largest group."""
     teachers: tuple[str, ...]
     widths: tuple[int, ...]
     """Widths of the teachers' vectors."""
     explained_variance: float | None = None
-    """Share of the joined vectors' variance that was kept; none for one teacher as it is."""
+    """Share of the joined vectors' variance that was kept; None if the vectors of one teacher are
+    stored unchanged."""
     cpu_seconds: float
     """Processor time that the vectors took."""
 
@@ -164,8 +165,8 @@ class TeacherBank:
         sought = keys.cpu().numpy()
         negatives = self.record.negatives
         rows = np.full(len(sought), -1, dtype=np.int64)
-        # Each part is sorted by itself. The negatives come last: a sentence that is in both parts
-        # is one of them.
+        # Each part is sorted by itself. The negatives are searched last, so that a sentence that is
+        # in both parts gets its row among the negatives.
         for first, last in ((negatives, self.record.sentences), (0, negatives)):
             part = self._keys[first:last]
             if len(part):
@@ -183,7 +184,8 @@ class TeacherBank:
             turn = step // self.every
         if self._window is None or self._window[:2] != (turn, device):
             rows = np.arange(min(self.size, negatives))
-            # From a random place on, around the end: neighbors by key are a random sample.
+            # The window starts at a random place and wraps around at the end. Neighbors in the
+            # order of the keys are a random sample.
             if negatives > self.size:
                 rows = (rows + seed_for(self.seed, "bank window", turn) % negatives) % negatives
             vectors = torch.from_numpy(self._vectors[rows].astype(np.float32)).to(device)
@@ -209,10 +211,10 @@ def write_bank(
 
     Args:
         path: the folder, replaced if a bank is in it.
-        record: of it.
+        record: the record of the bank.
         keys: sorted within the negatives and within the rest.
         groups: of all sentences.
-        parts: their vectors, behind one another.
+        parts: the vectors of all sentences, in consecutive parts.
 
     Raises:
         ConfigError: the folder holds something else.

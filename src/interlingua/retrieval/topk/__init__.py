@@ -1,4 +1,4 @@
-r"""The exact k nearest vectors by inner product: ``exact_topk``, and both ways ``mutual_topk``.
+r"""The exact k nearest vectors by inner product: ``exact_topk``, or ``mutual_topk`` both ways.
 
 **What is computed.** The similarity of two vectors of width d is
 
@@ -23,9 +23,9 @@ row or of their column, are computed exactly. With mu and nu near the means of x
 
 .. math:: x_i \cdot y_j = (x_i - \mu) \cdot (y_j - \nu) + x_i \cdot \nu + \mu \cdot (y_j - \nu)
 
-The last two terms belong to one vector each and are computed once. The vectors less their means are
-short where cosines crowd together, as those of sentence encoders do, so that errors relative to
-their lengths are small.
+The last two terms belong to one vector each and are computed once. If cosines are close together,
+as those of sentence encoders are, the vectors less their means are short, so that errors relative
+to their lengths are small.
 
 An orthogonal matrix Q leaves inner products as they are. With :math:`u_i = Q^\top (x_i - \mu)`,
 :math:`v_j = Q^\top (y_j - \nu)` and Cauchy's inequality for all but the first p coordinates,
@@ -33,8 +33,8 @@ An orthogonal matrix Q leaves inner products as they are. With :math:`u_i = Q^\t
 .. math:: (x_i - \mu) \cdot (y_j - \nu) \le \sum_{c \le p} u_{ic} v_{jc} + |u_{i, >p}|\, |v_{j, >p}|
 
 Q holds the axes of largest variance first, so a few coordinates decide for nearly all pairs that
-they are not among the best. A *stage* is one such p, a multiple of 64. A scanner takes as few
-stages as leave few pairs to be computed in vain; if a list is not full yet it takes all
+they are not among the best. A *stage* is one such p, a multiple of 64. A scanner takes the smallest
+number of stages with which few pairs are computed in vain; if a list is not full yet, it takes all
 coordinates.
 
 **Rounding.** The sum over the first p coordinates is made of rounded numbers: bytes in the kernel,
@@ -43,10 +43,11 @@ product is at most
 
 .. math:: |u_i - \hat u_i| \max_j |v_j| + |\hat u_i| \max_j |v_j - \hat v_j|
 
-To this comes the error of sums in float32: at most (d + 40) steps of :math:`2^{-23}`, relative to
+There is also the error of sums in float32: at most (d + 40) steps of :math:`2^{-23}`, relative to
 the lengths of the vectors and to the terms that are added; 40 counts the roundings outside of the
-sum. All of it is added to the bound (``bounds.Precision.slack``). So no pair is lost, whatever mu,
-nu, Q and the way of rounding are: they decide how fast the search is, and never what it finds.
+sum. Both errors are added to the bound (``bounds.BlockPrecision.slack``). So no pair is lost,
+whatever mu, nu, Q and the way of rounding are: they decide how fast the search is, and never what
+it finds.
 
 Modules: ``exact`` (the search in memory, block by block), ``tiles`` (on disk, resumed, by many
 processes), ``bounds`` (the mathematics above), ``torch_scanner`` and ``kernel_scanner`` (two ways

@@ -76,7 +76,7 @@ class CodedVectors:
             raise DataError(
                 f"expected one row of codes per vector, found an array of shape {codes.shape}"
             )
-        # Reading no rows refuses what can't be read.
+        # Decoding zero rows raises an error if the codes can't be decoded.
         dequantize_vectors(codes[:0], width, ranges)
         self.codes = codes
         self.ranges = ranges
@@ -96,7 +96,7 @@ class CodedVectors:
 
         Args:
             vectors: (n, d), in memory or mapped.
-            precision: int8, with the ranges of these vectors, binary or ubinary.
+            precision: int8 (with the ranges of these vectors), binary or ubinary.
         """
         blocks = [slice(start, start + BLOCK) for start in range(0, len(vectors), BLOCK)]
         ranges: Int8Ranges | None = None
@@ -198,8 +198,9 @@ class Approximate:
     Attributes:
         kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph,
             ``binary`` and ``int8`` compare with all of it in bits or bytes.
-        effort: cells looked at, of 4 sqrt(n); or vectors kept in sight; or candidates that are
-            scored exactly, for each of the k neighbors. More find more.
+        effort: for ``ivf``, the cells looked at, of 4 sqrt(n); for ``hnsw``, the vectors kept as
+            candidates during the walk; for ``binary`` and ``int8``, the candidates that are scored
+            exactly, for each of the k neighbors. A larger effort finds more neighbors.
     """
 
     kind: ApproximateKind
@@ -234,7 +235,7 @@ class Approximate:
         """Return the number of vectors to retrieve so that the k nearest are among them."""
         if self.coded:
             return k * self.effort
-        # The effort of FAISS's indexes is another thing, and goes to the index itself.
+        # The effort of FAISS's indexes has another meaning, and is passed to the index itself.
         return k * _SPARE
 
     def index_bytes(self, size: int, width: int) -> int:
@@ -261,9 +262,9 @@ def find_approximately(
     device: str | None = None,
     progress: Progress = SILENT,
 ) -> tuple[TileLists, str]:
-    """Search neighbors both ways, in the lists of ``search_tiles``.
+    """Search neighbors in both directions, and store them in the lists of ``search_tiles``.
 
-    Blocks that are there are not searched again.
+    Blocks whose lists are there already are not searched again.
 
     Args:
         x: (n, d), in memory or mapped.
@@ -314,7 +315,7 @@ def find_approximately(
     note = (
         f"approximate neighbors ({approximate.kind}:{approximate.effort}): recall@{plan.k}"
         f" {shares[0]:.4f} of source and {shares[1]:.4f} of target texts, measured on {_MEASURED:,}"
-        " of either"
+        " of each"
     )
     return journal, note
 
@@ -329,9 +330,9 @@ def recall(
     """Measure the share of the k nearest that were found, for some vectors drawn at random.
 
     Args:
-        own: the vectors that they are the neighbors of.
-        other: the neighbors' side.
-        k: of each.
+        own: the vectors whose neighbors were searched.
+        other: the vectors among which the neighbors were searched.
+        k: number of neighbors of each vector.
         found: in blocks, with the number of the first vector of each.
         device: see ``search_device``.
     """
@@ -410,7 +411,7 @@ def _index(vectors: NDArray[np.float32], approximate: Approximate, device: str |
     size, width = vectors.shape
     rounded = faiss.ScalarQuantizer.QT_fp16
     if approximate.kind == "hnsw":
-        # Neither float16 nor the graph has anything to learn: any vector will do.
+        # Neither float16 nor the graph has anything to learn, so any vector is sufficient.
         index = faiss.IndexHNSWSQ(width, rounded, LINKS, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efSearch = approximate.effort
         trained = vectors[:1]

@@ -36,8 +36,8 @@ FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
 """Smallest length: float32 rounds the squares of shorter numbers to few digits or to 0."""
 ROUNDINGS = 40
-"""Roundings of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16
-leave of a term."""
+"""Roundings of a bound, not counting those of its products: 8, and 32 for the part of a term that
+remains outside its two pieces in bfloat16."""
 STAGE = 64
 """Number of coordinates that a stage adds."""
 
@@ -57,7 +57,9 @@ class Block(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The means and axes that vectors are expressed in; any are right, good ones give tight bounds.
+    """The means and axes in which vectors are expressed.
+
+    Any means and axes give correct bounds, and good ones give tight bounds.
 
     Attributes:
         x: mu.
@@ -72,7 +74,7 @@ class Frame(NamedTuple):
     @property
     def stages(self) -> list[int]:
         """Number of coordinates in each stage's bound."""
-        # Coordinates that are not along axes of falling variance have no first ones that say much.
+        # Without axes of decreasing variance, the first coordinates say no more than the others.
         if self.axes is None:
             return [len(self.x)]
         return [*range(STAGE, len(self.x), STAGE), len(self.x)]
@@ -99,7 +101,7 @@ class FrameView(NamedTuple):
         rest: the vectors less their mean, along the axes.
         term: the term of the sum for each vector: x.nu, or mu.(y - nu).
         size: the product of the lengths of the term's two factors, which bounds its rounding error.
-        error: upper bound of the length that rotating in float32 has rounded away.
+        error: upper bound of the length of the rounding error of the rotation in float32.
     """
 
     rest: Float32[Tensor, "n d"]
@@ -125,8 +127,8 @@ def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> FrameV
     size = lengths(factor) * lengths(other)
     if frame.axes is None:
         return FrameView(rest, term, size, torch.zeros_like(term))
-    # u = Q^T (x - mu). Turning rounds d sums of d products: sqrt(d) times the error of one sum,
-    # d steps, relative to the vector's length.
+    # u = Q^T (x - mu). The rotation rounds d sums of d products. Its error is sqrt(d) times the
+    # error of one sum, which is d steps relative to the vector's length.
     rest = rest @ on_device(torch.from_numpy(frame.axes), device)
     return FrameView(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * lengths(rest))
 
@@ -170,7 +172,8 @@ class BlockPrecision:
         lost = LOST * width**0.5
         # |u - u^| over the coordinates up to each stage.
         errors = _squares(rest - rounded, parts).cumsum(dim=1).sqrt() + lost + seen.error[:, None]
-        # |u_{>p}|: sums from the last coordinate on, a little more for what summing rounds away.
+        # |u_{>p}|: sums from the last coordinate backwards, enlarged a little to cover the rounding
+        # of the sums.
         squares_behind = _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:]
         behind = squares_behind.sqrt() * (1 + width * FLOAT32_STEP) + lost
         # Behind the last stage there is nothing.
@@ -246,7 +249,7 @@ def dot_float32(
 
 
 def product_error(x: float, y: float, width: int) -> np.float32:
-    """Bound the error of such a product, for vectors of at most these lengths."""
+    """Bound the error of a product in float32, for vectors of at most these lengths."""
     return np.float32(width + ROUNDINGS) * np.float32(FLOAT32_STEP) * np.float32(x) * np.float32(y)
 
 
@@ -258,7 +261,7 @@ def dot_float64(
 ) -> Float32[ndarray, " p"]:
     """Compute inner products of pairs in float64, some pairs at a time, then round them.
 
-    They are added up as in the kernel, so that both produce the same bits.
+    The products are added in the same order as in the kernel, so that both give the same bits.
     """
     values = np.empty(len(rows), np.float32)
     width = x.shape[1]

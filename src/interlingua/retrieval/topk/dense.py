@@ -43,14 +43,14 @@ def padded_block(
 
 
 def no_neighbors(n: int) -> Neighbors:
-    """Return queries that have no neighbors yet, to merge into."""
+    """Return empty lists of neighbors for n queries, into which tiles can be merged."""
     return Neighbors(torch.empty(n, 0), torch.empty(n, 0, dtype=torch.int64))
 
 
 def merge(old: Neighbors, new: Neighbors, *, offset: int, k: int) -> Neighbors:
-    """Join the best of earlier tiles with a tile's.
+    """Join the best neighbors from earlier tiles with those from a new tile.
 
-    The earlier ones have the lower indices, so they go first.
+    The neighbors from earlier tiles have lower indices, so they go first.
     """
     values = torch.cat([old.similarities, new.similarities.cpu()], dim=1)
     indices = torch.cat([old.indices, new.indices.cpu() + offset], dim=1)
@@ -62,12 +62,12 @@ def merge(old: Neighbors, new: Neighbors, *, offset: int, k: int) -> Neighbors:
 def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbors:
     """Return the k largest of each row, best first, the lower index first among equals.
 
-    ``torch.topk`` picks any of several equal values. One more than k shows whether the choice at
-    the edge is ambiguous; the few rows for which it is are sorted in full.
+    ``torch.topk`` picks any of several equal values. The value after the k-th shows whether the
+    choice of the k-th is ambiguous; the few rows with an ambiguous choice are sorted in full.
     """
     k = min(k, similarities.shape[1])
     values, indices = torch.topk(similarities, min(k + 1, similarities.shape[1]), dim=1)
-    # Without a further value this has no column: all are taken, and no choice was open.
+    # Without a further value this has no column: all values are taken, so no choice is ambiguous.
     is_open = values[:, k - 1 : k] == values[:, k:]
     values, indices = _by_value_then_index(values[:, :k], indices[:, :k])
     if is_open.any():

@@ -45,7 +45,7 @@ LEAST_TILE = 1024
 _PAIRS_AT_ONCE = 2**26
 """Maximum number of pairs of a tile to examine one by one; a tile with more is cut in two."""
 ELEMENTS_AT_ONCE = 2**26
-"""Products in float64 that are held."""
+"""Maximum number of products in float64 that are held in memory at once."""
 
 
 class Resident(NamedTuple):
@@ -167,7 +167,7 @@ class _DeviceBlock:
         block: the vectors.
         lists: of their neighbors; None if only the other side's are searched.
         slack: how far a similarity may be from its product, for each vector.
-        device: where they go.
+        device: where the lists are copied to.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class _DeviceBlock:
         slack = self.slack[at]
         bar = self.values[at, -1] - middle - slack
         if tile.shape[1] >= k and bool(bar.isneginf().any()):
-            # At least that good are k of the tile, see ``TorchScanner._codes``.
+            # At least k pairs of the tile are that good, see ``TorchScanner._codes``.
             best = kth_of_chunks(tile, k).float()
             own = best - best.abs() * 2.0**-7 - 2 * slack
             bar = torch.where(bar.isneginf(), own, bar)
@@ -229,7 +229,7 @@ class _DeviceBlock:
 
         Args:
             span: vectors of the tile.
-            at: the vector that it is a neighbor of.
+            at: for each pair, the vector whose list it is added to.
             values: similarity of each pair.
             indices: the neighbor.
         """
@@ -237,9 +237,9 @@ class _DeviceBlock:
             return
         near = (values >= self.values[at, -1]).nonzero()[:, 0]
         at, values, indices = at[near], values[near], indices[near]
-        # The whole lists of the span join the new pairs, known neighbors or not: their number does
-        # not depend on the data, so that the host need not wait for it. Values that are not known
-        # yet go behind all vectors of the span.
+        # The new pairs are merged with the whole lists of the span, including the places that have
+        # no neighbor yet: the number of places does not depend on the data, so the host need not
+        # wait for it. Places without a neighbor are sorted after all vectors of the span.
         k = self.values.shape[1]
         own = torch.arange(span.start, span.stop, device=at.device)[:, None].expand(-1, k).flatten()
         known = self.indices[span].flatten()
@@ -249,7 +249,7 @@ class _DeviceBlock:
         indices = torch.cat([indices, known])
         order = _order(at, values, indices)
         at, values, indices = at[order], values[order], indices[order]
-        # A pair that comes twice stays once.
+        # A pair that occurs twice is kept only once.
         is_new = F.pad((at[1:] != at[:-1]) | (indices[1:] != indices[:-1]), (1, 0), value=True)
         kept = (is_new & (at < span.stop)).nonzero()[:, 0]
         at, values, indices = at[kept], values[kept], indices[kept]

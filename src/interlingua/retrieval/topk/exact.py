@@ -2,9 +2,9 @@
 
 Each block of x meets each block of y once, and a scanner brings the lists of both up to date, so
 that both directions come from one pass over the similarities. The vectors may be memory maps of any
-length; what is held is a block of each side and the lists themselves.
+length; only a block of each side and the lists themselves are held in memory.
 
-FAISS searches one direction at a time and knows no bound to pass over a pair: for the neighbors of
+FAISS searches one direction at a time and has no bound for skipping pairs: for the neighbors of
 100,000 by 100,000 vectors both ways its flat index takes 154 s, the kernel here 17 s and plain
 torch 49 s, with the same neighbors (``benchmarks/README.md``).
 """
@@ -142,8 +142,8 @@ def _search(
     columns = balanced_block_size(len(y), columns)
     frame = make_frame(x, y, rows, columns)
     scanner = make_scanner(frame, device=device, pairs=len(x) * len(y))
-    # Every block of y meets every block of x: if there are several of these, and memory for all
-    # of y, its blocks are made ready once.
+    # Every block of y meets every block of x. If there are several blocks of x, and memory for all
+    # of y, each block of y is prepared only once.
     keep = len(x) > rows and prepared_bytes(*y.shape) <= kept_bytes(device)
     kept: dict[int, Any] = {}
     for i in range(0, len(x), rows):
@@ -173,7 +173,7 @@ def prepared_bytes(count: int, width: int) -> int:
 
 @contextlib.contextmanager
 def searching_on(device: str | torch.device | None) -> Iterator[None]:
-    """Run large searches without an explicit device on this one, for the block.
+    """Run large searches that specify no device on this device, inside the ``with`` block.
 
     Tasks do not specify devices; the code that runs them may.
 
@@ -244,12 +244,12 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
         # Numbers that float32 does not hold become infinite, and are reported below.
         with np.errstate(over="ignore"):
             part[:] = vectors[start + at : start + at + len(part)]
-        # NaN is not less or equal, and an infinite square neither.
+        # Neither NaN nor an infinite square is less than or equal to the limit.
         is_good = np.einsum("nd,nd->n", part, part) <= LONGEST**2
         if not is_good.all():
             row = int(np.flatnonzero(~is_good)[0])
             what = f"vector {start + at + row} (counted from 0)"
-            # The original numbers, which float64 may hold and float32 not.
+            # The original numbers are tested: float64 can hold some that float32 cannot.
             if np.isnan(part[row]).any() or np.isinf(vectors[start + at + row]).any():
                 raise DataError(f"{what} contains NaN or infinity; embed its text again")
             raise DataError(
@@ -287,7 +287,8 @@ def make_frame(
         return Frame(of_x, of_y)
     centered = [side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)]
     rest = torch.from_numpy(np.concatenate(centered))
-    # By the largest number, so that no square is too large for float32; axes stay as they are.
+    # Divide by the largest number, so that no square is too large for float32. The axes do not
+    # change.
     rest = rest / rest.abs().max().clamp(min=torch.finfo(torch.float32).tiny)
     # The axes of both sides together, those of largest variance first: ``eigh`` has them last.
     axes = torch.linalg.eigh((rest.T @ rest).double()).eigenvectors.flip(1)
@@ -298,7 +299,8 @@ def make_frame(
 def _mixing(size: int) -> Float[Tensor, "size size"]:
     """Return a random rotation that mixes the axes of a stage.
 
-    The step of a byte depends on the largest coordinate of a vector, so no axis should dominate.
+    The rounding step of bytes depends on the largest coordinate of a vector, so no axis should
+    dominate.
     """
     seeded = torch.Generator().manual_seed(0)
     normal = torch.randn(size, size, generator=seeded, dtype=torch.float64)

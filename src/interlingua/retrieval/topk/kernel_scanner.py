@@ -2,8 +2,8 @@
 
 Every vector, less its mean and along the axes of the frame, is scaled so that its largest
 coordinate is 127, and rounded to bytes. The kernel (``kernels/neighbors.c``) multiplies these,
-makes a bound of each product, and looks at the pair exactly where the bound reaches a list, all in
-one loop over the rows. The rows are shared out among threads.
+makes a bound of each product, and computes the similarity of a pair exactly if its bound reaches a
+list, all in one loop over the rows. The rows are divided among the threads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Bytes(NamedTuple):
 
 
 class CompiledScanner:
-    """The kernel ``neighbors``; it finds the same with all variants.
+    """Scanner with the kernel ``neighbors``, which finds the same neighbors in all its variants.
 
     Args:
         frame: of both sides.
@@ -86,7 +86,7 @@ class CompiledScanner:
         stages = self.frame.stages
         scales = np.zeros(n, np.float32)
         terms = np.full(n, -np.inf, np.float32)
-        # The columns' bytes come with 128 added: the kernel subtracts this times the sum of a row's
+        # The bytes of the columns have 128 added: the kernel subtracts 128 times the sum of a row's
         # bytes, which is known here for each stage.
         sums = np.zeros((n, len(stages)), np.int32)
         last_of_stage = [stage - 1 for stage in stages]
@@ -111,13 +111,13 @@ class CompiledScanner:
         precision = BlockPrecision.empty(n, len(stages))
         data = _aligned(room * width)
         each = np.full((n, width), 128, np.uint8)
-        # A part holds whole panels, so that it starts where the panels of the last one end.
+        # A part holds whole panels, so that it starts where the panels of the previous part end.
         for at, signed in self._rounded(block, scales, terms, precision, of_x=False):
             panels = _panels(signed.numpy(), width, self.bytes_together)
             data[at.start * width : at.start * width + len(panels)] = panels
             each[at, :d] = signed.numpy().view(np.uint8) ^ 128
-        # Lengths of the vectors themselves, at most. Of these and of the errors the kernel takes
-        # the largest of each panel.
+        # Upper bounds of the lengths of the vectors themselves. The kernel takes the largest length
+        # and the largest errors of each panel.
         lengths = precision.lengths + precision.errors[:, -1]
         tails, lengths, errors = (
             _room(of, room) for of in (precision.tails.T, lengths[None], precision.errors.T)
@@ -139,9 +139,9 @@ class CompiledScanner:
 
         Args:
             block: the vectors.
-            scales: is filled: what a byte's step is worth, for each vector.
-            terms: is filled: the sum's term that goes with each vector.
-            precision: is filled.
+            scales: output: the value of one step of a byte, for each vector.
+            terms: output: the term of the sum that belongs to each vector.
+            precision: output.
             of_x: which side the block is of.
         """
         n = len(block.vectors)
@@ -164,9 +164,9 @@ class CompiledScanner:
     def scan(self, x: Bytes, y: Bytes, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """Update the lists of both blocks, those of y only if they are passed.
 
-        Each row of x belongs to one thread, so that all threads write into the lists of x. The
+        Each row of x belongs to one thread, so all threads can write into the lists of x. Only the
         first thread writes into the lists of y; each other thread has its own lists for better
-        pairs, which are joined in the end.
+        pairs, which are joined at the end.
         """
         # The term of a row, plus how far a bound in float32 may be off.
         above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
@@ -220,7 +220,8 @@ def _scan_rows(
     kernel = library("neighbors")
     assert kernel is not None
     m, width = y.block.vectors.shape
-    # The bytes that each stage ends with; the last one has those that only fill the width too.
+    # The number of bytes up to the end of each stage; the last stage includes the bytes that only
+    # fill the width.
     ends = np.array([*range(STAGE, STAGE * x.precision.tails.shape[1], STAGE), x.width], np.int64)
     columns = (ctypes.c_void_p * len(y.arrays))(*(_pointer(array).value for array in y.arrays))
     column_k = 0
@@ -260,7 +261,7 @@ def _padded(columns: int) -> int:
 
 def _pointer(array: ndarray) -> ctypes.c_void_p:
     """Return the address of an array."""
-    # The kernel counts elements from there, and knows of no strides.
+    # The kernel counts elements from this address, and does not support strides.
     assert array.flags.c_contiguous
     return ctypes.c_void_p(array.ctypes.data)
 

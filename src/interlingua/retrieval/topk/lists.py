@@ -47,14 +47,14 @@ class NeighborLists:
         """Add pairs.
 
         Args:
-            at: the vector that it is a neighbor of.
+            at: for each pair, the vector whose list it is added to.
             values: similarity of each pair.
             indices: the neighbor.
         """
         if not len(at):
             return
         k = self.values.shape[1]
-        # The neighbors so far of the vectors concerned join the new pairs.
+        # Merge the new pairs with the current neighbors of the same vectors.
         touched = np.unique(at)
         is_known = self.indices[touched] >= 0
         at = np.concatenate([at, np.repeat(touched, is_known.sum(axis=1))])
@@ -64,8 +64,8 @@ class NeighborLists:
         at = at[order]
         values = values[order]
         indices = indices[order]
-        # Copies of a pair have one value, so that they are next to each other now: one of them
-        # stays.
+        # Copies of a pair have the same value, so they are next to each other now: only one of them
+        # is kept.
         is_new = np.append(True, (at[1:] != at[:-1]) | (indices[1:] != indices[:-1]))
         at = at[is_new]
         values = values[is_new]
@@ -98,10 +98,10 @@ def _order(
     """
     # Adding 0 makes a negative zero a positive one: the two are equal, and their bits are not.
     bits = (values + np.float32(0)).view(np.int32)
-    # The bits of positive floats are in the order of the floats; those of negative ones are in the
-    # reverse order, which flipping all bits but the sign turns round.
+    # The bits of positive floats are in the order of the floats. Those of negative floats are in
+    # the reverse order; flipping all bits except the sign corrects it.
     ranks = np.where(bits < 0, bits ^ np.int32(2**31 - 1), bits)
-    # Less the rank, so that the larger values come first.
+    # The rank is subtracted, so that larger values come first.
     keys = (at << 32) - ranks
     order = np.argsort(keys)
     is_repeated = np.concatenate([[False], keys[order[1:]] == keys[order[:-1]], [False]])

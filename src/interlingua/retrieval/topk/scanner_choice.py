@@ -3,7 +3,7 @@
 Both find the same neighbors, so only time matters. Most of the kernel's variants were timed on some
 processor, and none on all processors. So before a large search both scanners go through a tile of
 random vectors of the real width (``encoder/executors/choice.py``). A search that takes no longer
-than this trial is not preceded by one: it uses the kernel where that runs.
+than this trial runs without one, and uses the kernel if it is available.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ SCANNERS: dict[str, Callable[[Frame], Scanner[Any]]] = {
 }
 """Scanners by their names in ``INTERLINGUA_EXECUTOR``; each on one thread of Python."""
 TRIED_PAIRS = 2**30
-"""Smallest number of pairs with a trial before the search; these take some seconds."""
+"""Smallest number of pairs for which there is a trial before the search; a search of that
+number of pairs takes some seconds."""
 _ROWS = 1024
 _COLUMNS = 2048
 NEIGHBORS = 4
 """Sizes of the trial's tile: several rounds of it take less than a second."""
 FACT = "neighbors"
-"""Start of the key that the rates are stored under, except for the machine."""
+"""Start of the key under which the rates are stored, not counting the name of the machine."""
 
 
 def choose_scanner(frame: Frame, pairs: int) -> str:
@@ -84,9 +85,9 @@ def describe_choices() -> list[str]:
     smaller = f"kernel for fewer than {TRIED_PAIRS:,} pairs, without a trial"
     by_facts = {}
     for facts, rates in known_rates("neighbors", FACT).items():
-        # The user can edit the file.
+        # The user may have edited the file.
         if rates.keys() == SCANNERS.keys():
-            # In the order of the scanners, of which a later one must be faster by a margin.
+            # In the order of ``SCANNERS``: a later scanner must be faster by a margin.
             by_facts[facts] = {name: rates[name] for name in SCANNERS}
     if not by_facts:
         return [f"{title}: {smaller}; larger ones are not measured yet"]

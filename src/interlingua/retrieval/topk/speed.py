@@ -45,8 +45,9 @@ class SearchSpeed(NamedTuple):
     """The estimated time of the search on this machine, in seconds.
 
     Attributes:
-        pair: seconds of a similarity. place: seconds of an insertion into a list. vector: seconds
-            of the preparation of a vector.
+        pair: seconds of a similarity.
+        place: seconds of an insertion into a list.
+        vector: seconds of the preparation of a vector.
     """
 
     pair: float
@@ -71,8 +72,8 @@ def search_speed(
 ) -> SearchSpeed:
     """Measure the search repeatedly on the vectors of a sample.
 
-    A tile is done with empty lists, and again with lists as good as half-way through: a pair is
-    passed over the faster the more a neighbor has to reach.
+    A tile is searched with empty lists, and again with lists as good as half-way through a search:
+    the higher the similarity that a neighbor has to reach, the faster pairs are skipped.
 
     Args:
         x: of length 1, at least one.
@@ -94,7 +95,7 @@ def search_speed(
     # No more than the run itself will search.
     most = min(TRIED_VECTORS, max(FEWEST_TRIED, *sizes))
     tile = min(most, FEWEST_TRIED)
-    # Larger tiles measure better; the time of one goes by the square of its size.
+    # Larger tiles give better measurements; the time of a tile grows with the square of its size.
     while True:
         trial = _Trial(known, kth_best, k, tile, rng, math.prod(sizes), device, clock)
         first = trial.pass_seconds(turn=0)
@@ -102,8 +103,9 @@ def search_speed(
         if larger == tile or first * (larger / tile) ** 2 > _TRIAL_SECONDS:
             break
         tile = larger
-    # In turn and the least of several, as other processes only ever add to a time. The pass with
-    # empty lists fills them; what it takes more is the price of the places in them.
+    # Measure both passes in turn, and keep the least of several times, because other processes can
+    # only increase a time. The pass with empty lists fills them; its additional time is the cost of
+    # the insertions.
     times = [first, math.inf]
     for turn in (1, 0, 1, 0, 1):
         times[turn] = min(times[turn], trial.pass_seconds(turn=turn))
@@ -132,7 +134,7 @@ class _Trial:
         self._k = k
         self._tile = tile
         self._clock = clock
-        # The sample over and over, in any order, until the tile is full.
+        # Repeat the sample, in random order, until the tile is full.
         drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in known]
         self._kth_best = [of[at] for of, at in zip(kth_best, drawn, strict=True)]
         sides = [_with_noise(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
@@ -169,8 +171,8 @@ def _kth_best_of(
 def _places(n: int, m: int, k: int) -> float:
     """Estimate how many vectors enter the lists of n and of m others.
 
-    For vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 +
-    ln(m / k)) of m.
+    For vectors in random order, the i-th is among the k best so far with probability k / i; so
+    k (1 + ln(m / k)) of m vectors enter a list.
     """
     return sum(a * k * (1 + math.log(max(b / k, 1))) for a, b in ((n, m), (m, n)))
 
@@ -196,8 +198,8 @@ def _kth_best(
     # All of them are copies of each other.
     if not distance_in_part.any():
         return kth_of_all
-    # From a part to all it has become smaller by this factor; from all to ``size`` it becomes so by
-    # a power of it, the ratio of both logarithms.
+    # From a part to all candidates, the distance shrinks by this factor. From all to ``size`` it
+    # shrinks by a power of this factor; the exponent is the ratio of both logarithms.
     shrinks = float(distance.mean() / distance_in_part.mean())
     power = math.log(size / m) / math.log(m / part)
     kth_best: Float32[ndarray, " n"] = 1 - distance * np.float32(shrinks**power)

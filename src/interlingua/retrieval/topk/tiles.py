@@ -5,11 +5,11 @@ in a file of their own. A tile reads the lists of its two blocks, brings them up
 pairs, writes both files anew and then adds its line to a journal.
 
 - Bounded memory: a block of either side with its lists is all that is held.
-- A killed run resumes: a tile that is done twice changes nothing (``NeighborLists``), so whatever
-  moment a run is killed at, the next one ends with the same bytes.
+- A killed run resumes: a tile that is done twice changes nothing (``NeighborLists``), so the next
+  run ends with the same bytes, at whatever moment the run is killed.
 - Several machines: each may do tiles of the same plan in a folder of its own, and ``join_shards``
-  makes one folder of these. The tasks of many workers make lists of only their tile, which are
-  joined here.
+  makes one folder of these. With many workers, each task makes the lists of its own tile only, and
+  this process joins them.
 - Damage is noticed: a file of lists names its block and the tiles with pairs in it, and its zip
   archive has a checksum of each part. Lists that are missing, damaged, swapped, or older than the
   journal are an error; they never count as a block without neighbors. Lists newer than the journal
@@ -61,7 +61,7 @@ SAMPLED = 64
 FEW_NEIGHBORS = 64
 """Maximum k for which the lists do not take most of the memory."""
 TILES_PER_WORKER = 4
-"""Tiles per worker, so that none waits long for the last one."""
+"""Tiles per worker, so that no worker waits long for the one that finishes last."""
 JOURNAL = "journal.txt"
 LISTS = r"[xy]-\d+\.npz"
 """Names of the files of lists."""
@@ -139,7 +139,7 @@ class TilePlan:
                 ) <= memory
             except TypeError:
                 continue
-            # The same but for the sizes of its blocks, which follow from the memory of that run.
+            # The same plan except for the sizes of its blocks, which depend on that run's memory.
             if fits and dataclasses.replace(self, rows=found.rows, columns=found.columns) == found:
                 return found
         return self
@@ -172,7 +172,7 @@ class TilePlan:
         return min(self.columns, self.m - start), min(self.k, self.n)
 
     def pairs(self, i: int, j: int) -> int:
-        """Return the number of pairs of the tile that starts there."""
+        """Return the number of pairs of the tile that starts at row ``i`` and column ``j``."""
         return min(self.rows, self.n - i) * min(self.columns, self.m - j)
 
 
@@ -186,8 +186,8 @@ def block_sizes(
     """
     # A text has no more neighbors than there are texts.
     each = bytes_of_a_vector(width, min(k, max(n, m)))
-    # One part of three for a block of y, the other two for one of x: each block of x meets all of
-    # y, so that larger ones of x mean fewer times that y is made ready.
+    # One third of the memory is for a block of y, two thirds are for a block of x. Each block of x
+    # meets all of y, so with larger blocks of x, y is prepared fewer times.
     block = memory // (3 * each)
     if block < 1024:
         least = ceil_div(3 * each * 1024, 2**20)
@@ -213,12 +213,13 @@ def block_sizes(
 
 def bytes_of_a_vector(width: int, k: int) -> int:
     """Return the bytes of a vector of a block: float32, its temporary rounded copies, its lists."""
-    # Of a list, a float32 and an int64 per neighbor; three times while pairs are sorted in.
+    # A list has a float32 and an int64 per neighbor, and takes three times as much while pairs are
+    # sorted in.
     return 4 * width * 4 + 2 * width + 3 * k * 12
 
 
 def sides_digest(x: NDArray[np.floating], y: NDArray[np.floating]) -> str:
-    """Compute a digest of the shapes and of vectors all over both sides."""
+    """Compute a digest of the shapes and of vectors that are spread over both sides."""
     sha = hashlib.sha256()
     for side in (x, y):
         at = np.unique(np.linspace(0, len(side) - 1, SAMPLED).astype(np.int64))
@@ -241,7 +242,8 @@ def search_tiles(
 ) -> TileLists:
     """Process the tiles that are not done yet; the lists are in the folder, or in memory.
 
-    A search by workers resumes one by this process, and the reverse, with the same bytes.
+    Workers can resume a search that this process began, and this process one that workers began,
+    with the same bytes as the result.
 
     Args:
         x: (n, d), in memory or mapped.
@@ -314,7 +316,7 @@ def _search_on(
     plan = lists.plan
     sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
 
-    # A block is sent once for all tasks that are at work or about to be.
+    # A block is sent only once for all tasks that are running or will run soon.
     @functools.lru_cache(maxsize=2 * workers.slots + 2)
     def block(side: str, start: int) -> Any:
         vectors, size = sides[side]
@@ -502,7 +504,8 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
                 whole.lists.join(part.lists)
                 whole.partners.update(part.partners)
             write_lists(folder, side, start, whole)
-    # The journal only now: cut off before, the next run joins the shards again.
+    # The journal is written only now: if this run is killed before, the next one joins the shards
+    # again.
     for journal in journals.values():
         for tile in journal.tiles:
             done.add(tile)
@@ -527,7 +530,8 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
         )
     folder.mkdir(parents=True, exist_ok=True)
     done = read_done(folder, plan)
-    # Lists of a tile that was cut off before its line may be those of another plan.
+    # Lists of a tile whose run was killed before the tile's line was written may be those of
+    # another plan.
     if not done.tiles:
         remove_entries(folder, LISTS)
     # The next line must not be added to one that was cut.
@@ -536,7 +540,7 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
 
 
 class DoneTiles:
-    """Tiles that are done, and by block.
+    """Tiles that are done, in total and by block.
 
     Args:
         tiles: in any order.
@@ -601,11 +605,12 @@ def read_lists(
             raise _lost(path, "is missing") from None
         return BlockLists(NeighborLists.empty(*shape), set())
     except Exception as error:
-        # Of a damaged archive zipfile and numpy raise errors of a dozen kinds.
+        # For a damaged archive, zipfile and numpy raise errors of a dozen kinds.
         raise _lost(path, "is damaged") from error
     if block != _block_name(side, start):
         raise _lost(path, "contains the lists of another block")
-    # More partners than the journal names are fine: their tile was cut off before its line.
+    # More partners than the journal names are fine: the run was killed before it wrote the line of
+    # their tile.
     if lists.values.shape != shape or lists.indices.shape != shape or not expected <= partners:
         raise _lost(path, "is outdated or of another run")
     return BlockLists(lists, partners)
@@ -614,7 +619,7 @@ def read_lists(
 def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None:
     """Replace the earlier lists of a block.
 
-    They are on the disk when this returns.
+    The new lists are on the disk when this function returns.
     """
     partners = np.array(sorted(block.partners), np.int64)
     with atomic_write(folder / f"{side}-{start}.npz", "wb") as file:
@@ -659,7 +664,7 @@ def _lost(path: Path, what: str) -> DataError:
 
 
 def tiles_for(workers: Workers | None) -> int:
-    """Return the number of tiles that keeps the workers busy; any number suits this process."""
+    """Return a number of tiles that keeps the workers busy; any number if there are no workers."""
     if workers is None:
         return 1
     return workers.slots * TILES_PER_WORKER

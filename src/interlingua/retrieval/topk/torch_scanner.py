@@ -2,8 +2,9 @@
 
 One matrix product of rounded vectors gives the bounds of a tile; the terms of the sum are further
 coordinates. The largest of every 64 bounds of a row (or 16 of a column) is compared with the k-th
-best similarity so far, and only chunks that reach it are looked at one by one. The remaining pairs
-are computed again in float32, and those that still reach it exactly.
+best similarity so far, and only in chunks that reach it are the pairs looked at one by one. The
+remaining pairs are computed again in float32, and those that still reach it are then computed
+exactly.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ from interlingua.runtime.portions import ceil_div
 
 CHUNK = 64
 ROWS_OF_CHUNK = 16
-"""Products of a row, or of a column, to take the largest of first; those of a column lie far
-apart."""
+"""Sizes of the chunks of products, along a row and along a column, of which the largest product is
+taken first. Products of a column are far apart in memory."""
 _TILE_ROWS = 2048
 _TILE_COLUMNS = 4096
 LEAST_IN_VAIN = 2**-11
 MOST_IN_VAIN = 2**-8
 TOO_MANY = 2**-6
-"""Shares of a tile's pairs examined in vain: below the first another stage costs more, above the
-second less, and above the third it is taken at once."""
+"""Shares of a tile's pairs that are examined in vain. Below the first, another stage costs more
+than it saves; above the second, it costs less; above the third, this tile takes it at once."""
 CODES = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
-"""Positive numbers of either type are in the order of their bits, and whole numbers are compared
-much faster."""
+"""Integer types with the bits of the products. Positive floats have the same order as their bits,
+and integers are compared much faster."""
 
 
 class Rounded(NamedTuple):
@@ -68,7 +69,7 @@ class Rounded(NamedTuple):
 
 
 class TorchScanner:
-    """Products in bfloat16 if the processor multiplies it, otherwise in float32.
+    """Scanner with products in bfloat16 if the processor supports them, otherwise in float32.
 
     Args:
         frame: of both sides.
@@ -86,7 +87,7 @@ class TorchScanner:
             if multiplies_bfloat16(self.device):
                 dtype = torch.bfloat16
         self.dtype = dtype
-        # mu . nu, which nearly all similarities are near to.
+        # mu . nu; nearly all similarities are close to it.
         self.middle = float(frame.x.astype(np.float64) @ frame.y)
         self.stages = frame.stages
         # It starts with all coordinates, as the lists are empty.
@@ -122,8 +123,8 @@ class TorchScanner:
                 term = seen.term - self.middle
                 seen = seen._replace(term=term, size=seen.size + abs(self.middle))
             rounded = seen.rest.to(self.dtype)
-            # A term in two pieces of bfloat16 has twice the digits. Each meets a one of the other
-            # side, so that the product of the matrices adds both terms.
+            # A term in two pieces of bfloat16 has twice the digits. Each piece is multiplied by a 1
+            # of the other side, so that the product of the matrices adds both terms.
             high = seen.term.to(self.dtype)
             low = (seen.term - high.float()).to(self.dtype)
             one = torch.ones_like(high)
@@ -154,9 +155,9 @@ class TorchScanner:
         i: int,
         j: int,
     ) -> None:
-        """Take as many stages as leave few pairs to be looked at in vain.
+        """Take as many stages as necessary, so that few pairs are looked at in vain.
 
-        Lists that aren't full need the last one.
+        Lists that aren't full need the last stage.
         """
         rows = slice(i, min(i + _TILE_ROWS, len(x.block.vectors)))
         columns = slice(j, min(j + _TILE_COLUMNS, len(y.block.vectors)))
@@ -176,10 +177,10 @@ class TorchScanner:
             stage += 1
             row, column = self._near(x, y, lists, rows, columns, stage)
         looked_at = len(row)
-        # Of these, the pairs with a product in float32 that reaches it too, and then exactly.
+        # Of these, only the pairs whose product in float32 reaches a list too are computed exactly.
         row, column = self._reach(x, y, row, column, of_x, of_y)
         values = dot_float64(x.block.vectors, y.block.vectors, row, column)
-        # Equal to the k-th best counts: the index decides then, in the lists.
+        # A value equal to the k-th best counts too: the lists then decide by the index.
         is_near = values >= of_x.kth_best[row]
         of_x.add(row[is_near], values[is_near], column[is_near] + y.block.start)
         if of_y is not None:
@@ -190,7 +191,8 @@ class TorchScanner:
                 row[is_near_column] + x.block.start,
             )
             is_near |= is_near_column
-        # The next tile takes a stage more or less, by what this one looked at in vain.
+        # The next tile takes one stage more or less, depending on how many pairs this tile looked
+        # at in vain.
         in_vain = looked_at - int(is_near.sum())
         if is_full:
             is_costly = in_vain > MOST_IN_VAIN * pairs
@@ -206,7 +208,10 @@ class TorchScanner:
         columns: slice,
         stage: int,
     ) -> tuple[Int64[ndarray, " p"], Int64[ndarray, " p"]]:
-        """Return pairs of a tile with a bound that reaches a bar."""
+        """Return pairs of a tile with a bound that reaches a bar.
+
+        The bar of a row or a column is the value that its products have to reach.
+        """
         left = self._side(x, rows, stage)
         right = self._side(y, columns, stage)
         # The memory of the products is kept from tile to tile, as new pages cost time.
@@ -243,13 +248,13 @@ class TorchScanner:
         of_x: NeighborLists,
         of_y: NeighborLists | None,
     ) -> tuple[Int64[ndarray, " near"], Int64[ndarray, " near"]]:
-        """Return the pairs with a float32 product that is not below the k-th best of both."""
+        """Return the pairs whose float32 product may reach the k-th best of their row or column."""
         kth_best = of_x.kth_best[row]
         if of_y is not None:
             kth_best = np.minimum(kth_best, of_y.kth_best[column])
         left = x.block.vectors
         right = y.block.vectors
-        # A NaN may be anything: hence the negation, which keeps it.
+        # A NaN may represent any value; the negated comparison keeps it.
         with np.errstate(over="ignore", invalid="ignore"):
             error = product_error(x.longest, y.longest, left.shape[1])
             bound = dot_float32(left, right, row, column) + error
@@ -262,8 +267,8 @@ class TorchScanner:
         matrix = side.matrix[at.start : padded_stop, : 4 + self.stages[stage]]
         if stage == len(self.stages) - 1:
             return matrix
-        # |u_{>p}| |v_{>p}| is then a part of the product. Two steps more are more than rounding to
-        # the nearest takes away.
+        # |u_{>p}| |v_{>p}| is then a part of the product. The two steps that are added are more
+        # than rounding to the nearest takes away.
         tails = torch.from_numpy(side.precision.tails[at, stage]).to(self.device)
         behind = matrix.new_zeros(len(matrix), 1)
         behind[: len(tails), 0] = (tails * (1 + 2 * torch.finfo(self.dtype).eps)).to(self.dtype)
@@ -287,12 +292,13 @@ class TorchScanner:
         if len(unfilled) and tile.shape[1] >= k:
             products = tile[torch.from_numpy(unfilled).to(tile.device)]
             best = kth_of_chunks(products, k).float().cpu().numpy()
-            # At least that good are k of the tile: their products may be too large by the slack and
-            # by a rounding to bfloat16, and the bound of a better pair too small by the slack.
+            # At least k pairs of the tile are that good. Their products may be too large by the
+            # slack and by a rounding to bfloat16, and the bound of a better pair may be too small
+            # by the slack.
             kth_best[unfilled] = best - np.abs(best) * 2.0**-7 - 2 * slack[unfilled]
         rounded = torch.from_numpy(kth_best).to(self.device, self.dtype)
-        # Rows that only fill a chunk reach nothing. A bar of 0 or less is reached by all, as only
-        # bits of positive numbers are in their order.
+        # Rows that only fill a chunk reach nothing. All products reach a bar of 0 or less, because
+        # only the bits of positive numbers are in the order of the numbers.
         limits = torch.iinfo(CODES[self.dtype])
         codes = torch.full((padded,), limits.max, dtype=CODES[self.dtype], device=self.device)
         bits = rounded.view(CODES[self.dtype])
@@ -322,7 +328,8 @@ def multiplies_bfloat16(device: torch.device) -> bool:
 
 def kth_of_chunks(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
     """Return a value that at least k products of each row reach: the k-th largest, or lower."""
-    # Each chunk's largest is one of the products, so that k of them reach the k-th of these.
+    # The largest of each chunk is one of the products, so at least k products reach the k-th of
+    # these largest ones.
     chunks = products.shape[1] // CHUNK
     if chunks >= 2 * k:
         products = products[:, : chunks * CHUNK].reshape(-1, chunks, CHUNK).amax(dim=2)
@@ -341,7 +348,8 @@ def hits(
     Raises:
         TooManyPairsError: more than ``most`` would be examined.
     """
-    # Chunks with a largest that reaches it, by their numbers, row by row; then the places in them.
+    # First the numbers of the chunks whose largest product reaches the bar, row by row; then the
+    # places in these chunks.
     largest = codes.view(len(codes), -1, CHUNK).amax(dim=2)
     near = (largest >= kth_best[:, None]).flatten().nonzero().flatten()
     if len(near) * CHUNK > most:
@@ -355,7 +363,8 @@ def hits_of_columns(
     codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " m"], most: float = math.inf
 ) -> Int[Tensor, " p"]:
     """Return positions, row * m + column, that reach their column's bar; see ``hits``."""
-    # The same with chunks of 16 rows; the rows are a multiple of that, as they are of CHUNK.
+    # The same with chunks of 16 rows. The number of rows is a multiple of 16, because it is a
+    # multiple of CHUNK.
     m = codes.shape[1]
     chunks = codes.view(-1, ROWS_OF_CHUNK, m)
     chunk, column = (chunks.amax(dim=1) >= kth_best).nonzero(as_tuple=True)
