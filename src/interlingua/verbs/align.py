@@ -190,7 +190,7 @@ def run_align(
             " TARGET or interlingua align --list FILE -o FOLDER"
         )
     check_inputs(options)
-    from interlingua.verbs.parts.sources import open_model
+    from interlingua.verbs.parts.models import open_model
 
     if are_lists:
         return _align_lists(options)
@@ -367,7 +367,7 @@ def _align_lists(options: AlignOptions) -> Links:
     from interlingua.alignment.align import Aligner
     from interlingua.alignment.sentence_alignment import AlignConfig
     from interlingua.encoder.texts import checked_texts
-    from interlingua.verbs.parts.sources import open_model
+    from interlingua.verbs.parts.models import open_model
 
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(

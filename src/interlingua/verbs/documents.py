@@ -211,7 +211,7 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
     check_inputs(options)
     config = check_documents_options(options)
     from interlingua.alignment.document_files import list_sides
-    from interlingua.verbs.parts.sources import open_model
+    from interlingua.verbs.parts.models import open_model
 
     source: Any = options.source
     target: Any = options.target

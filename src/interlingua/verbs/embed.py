@@ -106,7 +106,7 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     from interlingua.corpus.formats.monolingual import language_of
     from interlingua.corpus.formats.sentence_table import is_table
     from interlingua.encoder.files.embed_files import embed_files, vector_output
-    from interlingua.verbs.parts.sources import open_model
+    from interlingua.verbs.parts.models import open_model
 
     files = _names(options.files)
     column = options.column_choice(options.column)

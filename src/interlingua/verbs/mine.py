@@ -210,8 +210,9 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
     """
     from interlingua.mining.mine import MinedPairs
     from interlingua.mining.pipeline import left_out_lines
+    from interlingua.verbs.parts.models import open_model
     from interlingua.verbs.parts.output_folder import OutputFolder
-    from interlingua.verbs.parts.sources import open_model, two_texts
+    from interlingua.verbs.parts.sources import two_texts
 
     for name in ("gold", "report", "shard", "source_vectors", "target_vectors"):
         if getattr(options, name) is not None:

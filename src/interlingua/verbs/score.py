@@ -293,7 +293,7 @@ def run_score(
         return _score_several(options, bitexts, progress, stdout)
     check_bitext(options.bitext, options.input_format)
     from interlingua.mining.calibration.calibrate import check_learning, learn_scores
-    from interlingua.verbs.parts.sources import open_model
+    from interlingua.verbs.parts.models import open_model
 
     config, checks = check_score(options)
     learns = check_learning(as_path(options.learn), as_path(options.labels), options.parallel)
@@ -345,8 +345,8 @@ def _score_several(
     options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
 ) -> ScoredStream:
     """Score several bitexts; see ``parts.score_files``."""
+    from interlingua.verbs.parts.models import open_model
     from interlingua.verbs.parts.score_files import ScoreJob, SeveralScores, write_all
-    from interlingua.verbs.parts.sources import open_model
 
     result = ScoredStream()
     # A calibration and kept vectors hold for one model; else there is no need to know which it is.

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.verbs.parts.models import open_model
 from interlingua.verbs.parts.shared_options import ModelOptions, TwoTextsOptions
-from interlingua.verbs.parts.sources import open_model, two_texts
+from interlingua.verbs.parts.sources import two_texts
 from tests.mining.invented import embed, write_lines
 from tests.storage.test_remote import store as store
 from tests.tiny import tiny_encoder

@@ -1,30 +1,23 @@
-"""Inputs of a verb: the model that embeds, and two texts from files or from memory."""
+"""The two texts of a verb, from files or from memory."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from interlingua.config.registry import check_choice
 from interlingua.corpus.documents.kinds import is_document
 from interlingua.corpus.formats.monolingual import find_language, language_of
-from interlingua.encoder.backends.function import FunctionEncoder
-from interlingua.encoder.backends.load import encode_and_identity
-from interlingua.encoder.backends.own import OwnEncoder
-from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.model_info import encoding_text
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
 from interlingua.storage.remote import expand_pattern, fetch_file, is_remote, name_of
+from interlingua.verbs.parts.models import open_model
 from interlingua.verbs.parts.shared_options import (
-    ModelOptions,
     TwoTextsOptions,
-    embedding_function,
     is_folder_or_pattern,
 )
 from interlingua.verbs.parts.text_sides import (
@@ -36,101 +29,6 @@ from interlingua.verbs.parts.text_sides import (
 )
 
 _PATHS = (str, os.PathLike)
-
-
-def open_model(
-    options: ModelOptions, *, identified: bool = True, elsewhere: bool = False
-) -> tuple[Callable[..., Any], str]:
-    """Return a function that encodes to unit vectors, and a text that identifies the model.
-
-    The text differs if the model, its prompt or its settings differ.
-
-    Args:
-        options: of the verb.
-        identified: False = do not compute a digest of the weights.
-        elsewhere: other processes load the model by its name.
-
-    Raises:
-        ConfigError: a choice is unknown or incompatible with the model.
-        CheckpointError: there is no such model.
-    """
-    if isinstance(options.model, str | os.PathLike):
-        return encode_and_identity(
-            os.fspath(options.model),
-            backend=options.backend,
-            dtype=cast(Any, options.dtype),
-            device=options.device,
-            settings=list(options.settings or ()),
-            prompt=options.prompt,
-            batch_tokens=options.batch_tokens,
-            identified=identified,
-            elsewhere=elsewhere,
-        )
-    _check_object(options, elsewhere)
-    if not isinstance(options.model, Encoder):
-        # A function has no digest, so its name is all there is; the command line calls it so, too.
-        named = options.model if inspect.isroutine(options.model) else type(options.model)
-        name = f"{named.__module__}:{named.__qualname__}"
-        return _by_function(options), f"{name} {options.prompt or ''}".strip()
-    identity = ""
-    if identified:
-        own = OwnEncoder(options.model, name="model", dtype=cast(Any, options.dtype))
-        parts = [own.info.identity or ""]
-        dtype = options.dtype or options.model.compute_dtype
-        if options.dtype or dtype != "float32":
-            parts.append(f"dtype={dtype}")
-        parts.append(encoding_text(own, options.prompt))
-        identity = " ".join(parts).strip()
-    how: Any = {
-        "prompt": options.prompt,
-        "batch_tokens": options.batch_tokens,
-        "dtype": options.dtype,
-    }
-    return functools.partial(options.model.encode, **how, normalize_embeddings=True), identity
-
-
-def _by_function(options: ModelOptions) -> Callable[..., Any]:
-    """Return a function that embeds with an object that is not our own encoder.
-
-    The object is a function as the backend ``function`` uses it, or the ``encode`` of another
-    library's encoder. An encoder receives the prompt and the language by name. A function receives
-    texts with the prompt in front, and the language if it has a parameter for it.
-    """
-    function = embedding_function(options.model)
-    is_encoder = function is not options.model
-
-    # Without a value, an option has the encoder's default.
-    def call_encoder(texts: Sequence[str], language: str | None = None) -> Any:
-        given = {"language": language, "prompt": options.prompt}
-        return function(texts, **{name: value for name, value in given.items() if value})
-
-    named = options.model if inspect.isroutine(options.model) else type(options.model)
-    # One for all languages, which warns once.
-    encoder = FunctionEncoder(call_encoder if is_encoder else function, name=named.__qualname__)
-
-    def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
-        # An encoder puts the prompt in front itself.
-        prompt = None if is_encoder else options.prompt
-        return encoder.encode(
-            texts, prompt=prompt, language=language, **{"normalize_embeddings": True, **how}
-        )
-
-    return encode
-
-
-def _check_object(options: ModelOptions, elsewhere: bool) -> None:
-    """Refuse options that only a model loaded by its name can follow."""
-    if options.backend != "interlingua" or options.settings:
-        raise ConfigError(
-            "a backend and its settings require a model that is passed by its name; pass the"
-            " name, or remove them"
-        )
-    if elsewhere:
-        raise ConfigError(
-            "other processes load the model by its name; pass a model directory or hf:owner/name"
-        )
-    if options.dtype is not None and not isinstance(options.model, Encoder):
-        raise ConfigError(f"dtype {options.dtype!r} requires a model of interlingua; remove it")
 
 
 def two_texts(
