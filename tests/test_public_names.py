@@ -60,7 +60,7 @@ def test_a_wrong_call_of_a_verb_is_an_error_of_ours_in_one_line(verb, values, na
         (lambda: interlingua.search("folder", "q", top="5"), "top"),
         (lambda: interlingua.index("build", "mini"), "arguments: .*a list"),
         (lambda: interlingua.index("build", "mini", "docs.txt"), "arguments, option"),
-        (lambda: interlingua.mine("mini", "a.txt"), "mine requires target"),
+        (lambda: interlingua.mine("mini"), "mine requires source"),
         (lambda: interlingua.mine("mini", ["a"], ["b"], tresh=1), "'threshold'"),
         (lambda: interlingua.evaluate("mini", data=3), "data"),
         (lambda: interlingua.evaluate("mini", budget=5), "budget"),

@@ -15,9 +15,7 @@ from pathlib import PurePosixPath
 
 from tools.rules.base import Finding, Rule, SourceFile
 
-WORDS = (
-    "told|foretold|nobody|likewise|spoilt|said|asked|beside|alike|mend(?:s|ed|ing)?|see there"
-)
+WORDS = "told|foretold|nobody|likewise|spoilt|said|asked|beside|alike|mend(?:s|ed|ing)?|see there"
 """Plainer: reported, estimated, none, (repeat it), excluded, given, requested, of which, next to,
 equal, correct, see ``name``. Also within names."""
 BRITISH = (

@@ -228,7 +228,7 @@ def test_no_sizes_and_no_shards():
         ({"drop": "lenght"}, "unknown check 'lenght'"),
         ({"margin": "ratios"}, "unknown margin 'ratios'"),
         ({"documents": "url"}, "equal, urls"),
-        ({"approximate": "lsh"}, "unknown approximate 'lsh'"),
+        ({"approximate": "lsh"}, "unknown approximate search 'lsh'"),
     ],
 )
 def test_slips_show_before_anything_is_loaded(tmp_path, options, message):

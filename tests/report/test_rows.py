@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
+from interlingua.alignment.align import AlignReport
 from interlingua.mining.mine import MinedPairs
 from interlingua.report.rows import RowList, data_frame
 from interlingua.retrieval.searcher import Ranking
@@ -28,7 +29,7 @@ def test_rows_become_a_frame_with_their_columns():
 def test_a_frame_without_rows_has_the_columns_of_its_kind():
     pytest.importorskip("pandas")
     assert list(data_frame([], ["a", "b"]).columns) == ["a", "b"]
-    kinds = [Ranking([], []), MinedPairs(), Links([], None), Evaluated([], None)]
+    kinds = [Ranking([], []), MinedPairs(), Links([], AlignReport()), Evaluated([], None)]
     first = [list(kind.to_pandas().columns)[:3] for kind in kinds]
     assert first[0] == ["id", "score", "text"]
     assert first[1] == ["score", "source", "target"]

@@ -28,7 +28,7 @@ def test_an_index_is_built_extended_and_cut(model, files, tmp_path):  # noqa: F8
 
 @pytest.mark.parametrize("arguments", ["folder", []])
 def test_what_to_index_is_a_list(arguments):
-    with pytest.raises(ConfigError, match="DIR FILES"):
+    with pytest.raises(ConfigError, match="FOLDER FILES"):
         interlingua.index("add", arguments)
 
 

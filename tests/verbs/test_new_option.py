@@ -22,8 +22,12 @@ OPTION = """
     )
 """
 PLACES = {
-    "mine": '    plan: bool = option(False, "Only say what time, disk and memory it will take.")\n',
-    "calibrate": '    seed: int = option(0, "Of the draw of held-out pairs.")\n',
+    "mine": (
+        "    plan: bool = option(\n"
+        '        False, "Print the estimated time, disk space and memory, and do nothing else."\n'
+        "    )\n"
+    ),
+    "calibrate": '    seed: int = option(0, "Seed of the choice of held-out pairs.")\n',
     "score": "    # How a pair is scored.\n",
 }
 """Verb -> a line of its module, behind which the option is added."""
@@ -88,7 +92,7 @@ def test_help_and_reference_have_it(verb, capsys):
     assert "How long this test waits." in shown
     assert "7" in shown
     function = getattr(verb, name_of(verb))
-    row = "| `patience` | `7` | days | How long this test waits. |"
+    row = "| `patience` | `7` | How long this test waits. Unit: days. |"
     assert row in section(name_of(verb), function)
 
 

@@ -11,19 +11,19 @@ from interlingua.storage.files import PathLike
 
 @contextlib.contextmanager
 def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Iterator[None]:
-    """Report Ctrl-C in one line if vectors are kept: in the cache, or else below the results.
+    """Convert Ctrl-C to an error of one line if the computed vectors are kept on disk.
 
     Args:
-        keeps: whether they are kept.
+        keeps: True if the computed vectors are kept.
         output: folder of the results.
-        cache: folder of the cache.
+        cache: folder of the cache; None = the vectors are kept below the results.
     """
     from interlingua.errors import InterlinguaError
 
     try:
         yield
     except KeyboardInterrupt:
-        if not keeps:  # a change of a function would go unnoticed
+        if not keeps:  # a function: a change of it would not be noticed later
             raise
         raise InterlinguaError(
             f"stopped; the vectors computed so far are stored in {cache or output / 'results'};"

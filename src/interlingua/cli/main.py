@@ -1,7 +1,7 @@
 """``interlingua VERB ...``: the console script.
 
-It imports a verb's file only when that is called, and turns users' errors into one line. The list
-of verbs and their summaries are here for that reason: the overview imports none of them.
+It imports the file of a verb only when that verb is called, and reports an error of the user in one
+line. The verbs and their summaries are listed here, so that the overview imports no verb.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COMPLETION_VARIABLE = "_INTERLINGUA_COMPLETE"
 """Variable by which a shell's script requests a completion; typer's convention."""
 COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 MAX_MESSAGE_CHARACTERS = 2000
-"""A file may put any name or value into an error."""
+"""Maximum length of an error message; a name or value from a file can have any length."""
 REMEDIES = {
     errno.ENOSPC: "free some space and run the same command again",
     errno.EDQUOT: "free some space and run the same command again",
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         reader_has_left()
     except OSError as error:
-        # A full disk may be met anywhere, so that not every place makes an error of ours of it.
+        # A full disk can cause an error anywhere; not every place converts it to an error of ours.
         remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths")
         message = f"{error.strerror or error}; {remedy}"
         if error.filename is not None:
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _tell(message)
         sys.exit(USERS_ERROR)
     finally:
-        # For a caller in Python, such as a test.
+        # Restore the handler, because the caller may be in Python, such as a test.
         if before is not None:
             signal.signal(signal.SIGTERM, before)
 
@@ -123,9 +123,9 @@ def _tell(text: str) -> None:
 
 
 def _stop_at_sigterm() -> Any:
-    """Make SIGTERM as good as Ctrl-C, so that temporary files are removed.
+    """Handle SIGTERM like Ctrl-C, so that temporary files are removed.
 
-    Returns the handler before.
+    Returns the previous handler.
     """
     if threading.current_thread() is not threading.main_thread():
         return None  # Python sets handlers only in the main thread
@@ -134,7 +134,7 @@ def _stop_at_sigterm() -> Any:
     def stop(number: int, _: FrameType | None) -> None:
         if os.getpid() == process:
             raise KeyboardInterrupt
-        signal.signal(number, signal.SIG_DFL)  # a child by fork just ends
+        signal.signal(number, signal.SIG_DFL)  # a forked child process only ends
         os.kill(os.getpid(), number)
 
     return signal.signal(signal.SIGTERM, stop)

@@ -1,8 +1,8 @@
-"""From the options dataclass of a verb to its command line.
+"""Generation of a verb's command line from its options dataclass.
 
-Typer reads the signature of a function. So a function is made for each verb, with a signature of
-the dataclass's fields and the switches that only a terminal has; ``--help`` shows them under the
-headings of ``options.GROUPS``.
+Typer reads the signature of a function. Therefore a function is made for each verb; its parameters
+are the fields of the dataclass and the switches that only the command line has. ``--help`` shows
+them under the headings of ``options.GROUPS``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from interlingua.storage.limits import MAX_LINE_CHARACTERS, line_limit
 
 T = TypeVar("T")
 _READ = (bool, int, float, str, Path)
-"""Types of default values from which the type of an option follows."""
+"""Types of default values; an option has the same type as its default value."""
 
 
 def make_command(
@@ -40,21 +40,22 @@ def make_command(
     json: str | None = None,
     variables: str | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
-    """Make a function of options a function that typer can run.
+    """Return a decorator that converts a function of options to one that typer can run.
 
     Args:
         options: the dataclass of the verb.
         quiet: help text of ``--quiet``, which Python does not have; None = the verb has no such
             option.
-        json: help text of ``--json``, in the same way; it is the function's third argument.
-        variables: start of the environment variables that set the options by name; None = there
-            are none.
+        json: help text of ``--json``; None = the verb has no such option. Its value is the third
+            argument of the function.
+        variables: prefix of the environment variables that set the options by name; None = no
+            variables.
     """
     switches = {name: help for name, help in (("quiet", quiet), ("json", json)) if help is not None}
 
     def decorate(show: Callable[..., None]) -> Any:
         def call(**values: Any) -> None:
-            # The dataclass receives the options that remain after these.
+            # The switches are removed, because the dataclass has no fields for them.
             of_terminal = [values.pop("quiet", False)]
             if json is not None:
                 of_terminal.append(values.pop("json"))
@@ -110,7 +111,7 @@ def _annotation(
     kinds = kinds_of(options, field)
     kind: Any = declaration.kind or ARGUMENT_TYPES.get(kinds[0])
     if kind is None:
-        # bool comes before int, which it is, too.
+        # bool comes before int, because a bool is also an int.
         kind = next((known for known in _READ if isinstance(default, known)), str)
     if default is None:
         kind = kind | None
@@ -149,7 +150,7 @@ def _given_values(values: Sequence[Any]) -> list[str]:
     for value in values:
         if isinstance(value, str):
             found.append(value)
-        elif isinstance(value, Sequence):  # of an argument of any number of values
+        elif isinstance(value, Sequence):  # an argument that takes any number of values
             found += value
     return found
 
@@ -160,7 +161,7 @@ def _set_positional(found: dict[str, Any], places: Sequence[Any], values: list[s
     Args:
         found: parsed values by the name of the parameter.
         places: the positional parameters, in their order.
-        values: of all of them.
+        values: the values of all positional parameters.
     """
     left = list(values)
     for number, one in enumerate(places):
@@ -177,13 +178,14 @@ def _set_positional(found: dict[str, Any], places: Sequence[Any], values: list[s
 
 
 class GroupedCommand(TyperCommand):
-    """A command of an options dataclass.
+    """A command that is made from an options dataclass.
 
-    It shows help under the headings of ``options.GROUPS``, and heeds ``Options.left_out``.
+    Its help has the headings of ``options.GROUPS``. If the user leaves out the first argument, the
+    command uses the value that ``Options.left_out`` returns.
     """
 
     def make_parser(self, ctx: Any) -> Any:
-        """Return the parser, which puts in the first argument if it was left out."""
+        """Return the parser, which inserts the first argument if the user left it out."""
         parser: Any = super().make_parser(ctx)
         options = getattr(self.callback, "options", None)
         if options is None:
@@ -219,7 +221,7 @@ class GroupedCommand(TyperCommand):
             if parameter.param_type_name == "argument":
                 title = "Arguments"
                 if may_be_left_out and not sections[title]:
-                    # To typer the first one is required; ``parse_args`` puts it there.
+                    # Typer considers the first argument required; ``parse_args`` inserts it.
                     record = (record[0], record[1].removesuffix("[required]").rstrip())
             sections[title].append(record)
         for title, records in sections.items():

@@ -34,8 +34,8 @@ def run() -> NoReturn:
 def end_process(status: int) -> NoReturn:
     """End the process without freeing its objects one by one.
 
-    Functions registered at exit are called, and standard output and error are written first. Python
-    ends as usual if other threads are still at work.
+    Before the end, functions registered with ``atexit`` are called, and standard output and error
+    are flushed. If other threads are still running, Python ends in the usual way.
     """
     others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
     if any(not thread.daemon for thread in others):
@@ -49,7 +49,7 @@ def end_process(status: int) -> NoReturn:
         pass
     except OSError as error:
         reason = error.strerror or str(error)
-        # Not by print, as the stream may be the one that failed.
+        # ``print`` is not used, because its stream may be the one that failed.
         os.write(2, f"interlingua: standard output cannot be written: {reason}\n".encode())
         status = USERS_ERROR
     os._exit(status)

@@ -1,6 +1,6 @@
 """Text that ``interlingua train --help`` shows below the options.
 
-That is the methods, and a config to start with.
+It lists the methods, and shows an example of a config.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A verb as typer runs it: its file is imported now, and a slip in its options is one line."""
+"""Execution of a verb by typer: its file is imported; a wrong option is reported in one line."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def call_verb(verb: str, summary: str, arguments: Sequence[str]) -> None:
     """Run a verb and end the process.
 
     Raises:
-        InterlinguaError: an option is unknown, or its value can't be.
+        InterlinguaError: an option is unknown, or its value is invalid.
     """
     import typer
 
-    # UsageError, which is click's or, in newer versions, typer's own.
+    # UsageError: a class of click or, in newer versions of typer, of typer itself.
     slip: Any = typer.BadParameter.__base__
     try:
         run = make_verb_command(verb, summary)
-        # Not standalone, or typer would print a slip in its own way and end the process.
+        # In standalone mode, typer would print an error in its own format and end the process.
         code = run(args=list(arguments), prog_name=f"interlingua {verb}", standalone_mode=False)
     except slip as error:
         message = error.format_message().rstrip(".")
@@ -33,7 +33,7 @@ def call_verb(verb: str, summary: str, arguments: Sequence[str]) -> None:
 
 
 def make_verb_command(verb: str, summary: str) -> Any:
-    """Make a typer command of the function of a verb in ``interlingua.cli.verbs``."""
+    """Make a typer command from the function of a verb in ``interlingua.cli.verbs``."""
     import typer
 
     from interlingua.cli.options import GroupedCommand
@@ -79,7 +79,7 @@ def _interruptible(function: Callable[..., None]) -> Callable[..., None]:
             raise InterlinguaError(
                 "stopped; no incomplete files remain; run the same command again"
             ) from None
-        except BrokenPipeError:  # here, as click would end with 1
+        except BrokenPipeError:  # caught here, because click would exit with 1
             reader_has_left()
 
     return call

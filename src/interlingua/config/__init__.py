@@ -1,8 +1,8 @@
 """Configuration: frozen dataclasses with bounds in their types, and the one loader that fills them.
 
-``loader`` fills them from TOML, JSON, ``--set``, keyword arguments and files of strangers,
-``bounds`` has the rules of values, ``settings`` the base class, ``toml`` reads and writes files,
-``paths`` knows where relative paths start, and ``unread`` refuses options that nothing reads.
+``loader`` fills them from TOML, JSON, ``--set``, keyword arguments and files of third parties.
+``bounds`` defines rules for values, and ``settings`` the base class. ``toml`` reads and writes
+files, ``paths`` resolves relative paths, and ``unread`` refuses options that nothing reads.
 """
 
 from __future__ import annotations

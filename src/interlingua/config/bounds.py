@@ -56,7 +56,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """Numbers from ``low`` on; ``below`` is not in the range."""
+    """Numbers of at least ``low`` and less than ``below``, if it is set."""
 
     low: float
     below: float | None = None
@@ -116,7 +116,7 @@ class InsideFolder:
 
     def holds(self, value: str) -> bool:
         """Return whether a path stays inside its folder, by the rules of any system."""
-        # A backslash is Windows' slash, and a path ends at a zero byte.
+        # Windows separates folders by backslashes, and a zero byte ends a path.
         is_plain = "\\" not in value and "\0" not in value
         return is_plain and not value.startswith("/") and ".." not in value.split("/")
 
@@ -174,7 +174,7 @@ def _evaluated(annotation: Any, scope: dict[str, Any]) -> Any:
 
 
 def _bounded_in(hint: Any) -> Bounded | None:
-    """Return the bounded number in a type: the type, an alternative, or a list's items."""
+    """Return the bounded number in a type: the type itself, an alternative, or a list's items."""
     for part in getattr(hint, "__metadata__", ()):
         if isinstance(part, NUMBER_RULES):
             return Bounded(typing.get_args(hint)[0], part)

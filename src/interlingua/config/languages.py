@@ -2,8 +2,8 @@
 
 The table is ``data/languages.tsv``: every language of FLORES-200, of LASER's Tatoeba test and of
 ISO 639-1, and the smaller ones that software is translated into. A macro-language means its usual
-member (``ara`` -> ``arb_Arab``). Families are Glottolog's top-level ones, Indo-European by its
-branches (docs/data.md).
+member (``ara`` -> ``arb_Arab``). Families are the top-level families of Glottolog; Indo-European
+is divided into its branches (docs/data.md).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LanguagePair = tuple[str, str]
 """The language of a source and of its target."""
 MAX_NAME_CHARACTERS = 100
 _LANGUAGE_FIRST = frozenset(("ar", "be", "ca", "et", "ml", "ps", "sv", "tt", "ug"))
-"""Codes of much used languages that are also codes of countries of other languages."""
+"""Codes of widely used languages that are also codes of countries with other languages."""
 _SCRIPT_OF_VARIANT = {
     "latin": "Latn",
     "iqtelif": "Latn",
@@ -39,7 +39,7 @@ class Language:
     """A written language: a language in one script."""
 
     code: str
-    """FLORES-200 style, ``eng_Latn``: the name used everywhere inside."""
+    """Code in the style of FLORES-200, ``eng_Latn``, which the library uses internally."""
     iso3: str
     """ISO 639-3, ``eng``."""
     iso1: str | None
@@ -49,7 +49,7 @@ class Language:
     script: str
     """ISO 15924, ``Latn``."""
     family: str
-    """``Uralic``; Indo-European with its branch, ``Indo-European: Slavic``."""
+    """Family such as ``Uralic``, or with a branch: ``Indo-European: Slavic``."""
 
     @property
     def is_latin(self) -> bool:
@@ -67,7 +67,7 @@ class LanguageCode(str):
     region: str | None
     """ISO 3166-1 or UN M.49, ``CH`` of ``de-CH``."""
     name: str
-    """The name of the language where it was found."""
+    """The name of the language as the input spells it."""
 
     def __new__(cls, code: str, region: str | None = None, name: str = "") -> LanguageCode:
         """Make the code of a tag."""
@@ -77,14 +77,14 @@ class LanguageCode(str):
         return found
 
     def __reduce__(self) -> tuple[type[LanguageCode], tuple[str, str | None, str]]:
-        """Return how a copy or a pickled code is made."""
+        """Return the class and the arguments that rebuild a copied or pickled code."""
         return LanguageCode, (str(self), self.region, self.name)
 
 
 class NamedCode(LanguageCode):
     """The code of a language from the name of a file or of a column.
 
-    The name may mean something else: ``is`` is Icelandic, and a word.
+    The name may mean something else: ``is`` is the code of Icelandic, but also an English word.
     """
 
 
@@ -105,7 +105,7 @@ def resolve_language(code_or_name: str) -> Language:
             English name, or an alias (``cmn``, ``iw``).
 
     Raises:
-        DataError: nothing is called so; the nearest code or name is offered.
+        DataError: no language has this name; the error offers the nearest code or name.
     """
     return parse(code_or_name).language
 
@@ -123,7 +123,9 @@ def parse(code_or_name: str) -> LanguageTag:
 
 
 def look_up_language(code_or_name: str) -> LanguageTag | None:
-    """Return the result of ``parse``, or None if there is no such language, which is fast.
+    """Return the result of ``parse``, or None if there is no such language.
+
+    Returning None is fast, because no similar name is searched for.
 
     The lookup tries, in this order: the whole code in the table, its language with its region
     (``zh-TW`` has another script than ``zh``), only its language; then, if it names a script, that
@@ -147,11 +149,11 @@ def look_up_language(code_or_name: str) -> LanguageTag | None:
         return None
     if script is None or script == language.script:
         return LanguageTag(language, region)
-    # By the code itself, or else by the three letters of the language that it means.
+    # Look up the script with the code itself, or else with the language's code of three letters.
     written = index.get(f"{base}-{script.lower()}")
     if written is None:
         written = index.get(f"{language.iso3}-{script.lower()}")
-    # Any language may be written in any script that is one.
+    # Any language may be combined with any known script.
     if written is None and script not in scripts():
         return None
     return LanguageTag(written or _in_script(language, script), region)
@@ -169,17 +171,17 @@ def resolve_code(code_or_name: str) -> LanguageCode:
     """Return the code of a language, with the region that its tag names.
 
     Raises:
-        DataError: nothing is called so.
+        DataError: no language has this name.
     """
     found = parse(code_or_name)
     return LanguageCode(found.language.code, found.region, code_or_name)
 
 
 def as_code(language: str) -> LanguageCode:
-    """Return a language that is a code already, or that of any other spelling.
+    """Return a ``LanguageCode`` unchanged, or resolve any other spelling of a language.
 
     Raises:
-        DataError: nothing is called so.
+        DataError: no language has this name.
     """
     if isinstance(language, LanguageCode):
         return language
@@ -204,7 +206,7 @@ def written_tag(code: str) -> str:
 
 
 def written_code(code: str) -> str:
-    """Return a code as files with a column of languages have it: ``deu_Latn``, but ``de-CH``."""
+    """Return a code as a column of languages holds it: ``deu_Latn``, with a region ``de-CH``."""
     if region_of(code) is None:
         return code
     return written_tag(code)
@@ -221,10 +223,10 @@ def _tag_without_region(code: str) -> str:
 
 
 def choose_code(requested: str, codes: Sequence[str | None]) -> int | None:
-    """Return the index of the first code that a request means; None if there is none.
+    """Return the index of the first code that fits a request; None if there is none.
 
-    A request without a region takes any. One with a region takes that region, or else a code
-    without one.
+    A request without a region accepts codes with any region. A request with a region prefers a code
+    with that region, and otherwise accepts a code without a region.
     """
     region = region_of(requested)
     same = [place for place, code in enumerate(codes) if code is not None and code == requested]
@@ -236,12 +238,12 @@ def choose_code(requested: str, codes: Sequence[str | None]) -> int | None:
 
 
 def accepts(requested: str | None, code: str) -> bool:
-    """Return whether a text's language is the requested one, if any; see ``choose_code``."""
+    """Return whether a code fits a request (see ``choose_code``); None accepts any code."""
     return requested is None or choose_code(requested, [code]) is not None
 
 
 class Region(NamedTuple):
-    """A country and the languages that software is made in for it."""
+    """A country and the languages of the software that is made for it."""
 
     name: str
     languages: tuple[str, ...]
@@ -298,7 +300,7 @@ def find_in_name(part: str) -> LanguageCode | None:
 
 
 def as_named(code: LanguageCode | None) -> NamedCode | None:
-    """Return a code as one that a name gave."""
+    """Convert a code to a ``NamedCode``; return None for None."""
     if code is None:
         return None
     return NamedCode(str(code), code.region, code.name)
@@ -328,7 +330,7 @@ def scripts() -> frozenset[str]:
 
 def _in_script(language: Language, script: str) -> Language:
     """Return a language in a script that the table does not have for it."""
-    # The name may end with the usual script in parentheses, which it is not written in here.
+    # The name may end with the usual script in parentheses, which is not the script here.
     name = language.name.partition(" (")[0]
     code = f"{language.iso3}_{script}"
     return replace(language, code=code, name=f"{name} ({script})", script=script)
@@ -375,8 +377,8 @@ def _key(name: str) -> str:
 
 
 def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
-    """Split a BCP-47 tag or a locale. Parts other than script, region or variant are last."""
-    # A locale puts the script behind an @, as in sr@latin; BCP-47 among the subtags.
+    """Split a BCP-47 tag or a locale; return the unknown parts as the last element."""
+    # A locale writes the script after an @, as in sr@latin; BCP-47 writes it among the subtags.
     tag, _, modifier = key.partition("@")
     base, *rest = tag.split("-")
     script = _SCRIPT_OF_VARIANT.get(modifier)
@@ -414,7 +416,7 @@ def _unknown(name: str) -> DataError:
         return DataError(
             f"unknown language {name!r}, a code of the country {country}; use one of: {offered}"
         )
-    # Codes of two or three letters are all near to some other one, which means nothing.
+    # Every code of two or three letters resembles another one, so a suggestion means nothing.
     near = []
     if len(key) > 3:
         near = difflib.get_close_matches(key, list(_index()), n=1, cutoff=0.6)

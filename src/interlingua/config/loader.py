@@ -2,8 +2,8 @@
 
 The frozen dataclasses are the only source of truth: names, types and bounds of the fields decide
 what is accepted. The same functions read TOML, JSON, ``--set``, keyword arguments and the files of
-strangers' models; a ``ValueOrigin`` holds what differs. An error names the file, the key, what it
-is, what was expected and the nearest name.
+third-party models; a ``ValueOrigin`` holds the differences between these sources. An error names
+the file, the key, the value that was found, the expected value and the nearest name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 MAX_WHOLE_NUMBER = 2**63 - 1
 """The largest integer that torch, numpy and the files of a run hold."""
 _SHOWN_CHARACTERS = 100
-"""Characters of a value in an error."""
+"""Maximum number of characters of a value in an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,10 +39,10 @@ class ValueOrigin:
     Attributes:
         place: the file, option or call that errors name.
         error: class of the errors.
-        remedy: end of every error.
-        is_foreign: a JSON file of a stranger: unknown keys are ignored, null is a missing key, and
-            half a surrogate pair is no text.
-        numbers: bound of numbers that have none in their type.
+        remedy: text at the end of every error.
+        is_foreign: whether the source is a JSON file of a third party: unknown keys are ignored,
+            null counts as a missing key, and a text with an unpaired surrogate is refused.
+        numbers: bound for numbers whose types have no bound.
     """
 
     place: str = "config"
@@ -56,7 +56,7 @@ class MisfitError(Exception):
     """A value that a type does not accept.
 
     Attributes:
-        key: of the value; None if the message is about something else.
+        key: key of the value; None if the message is about something else.
     """
 
     def __init__(self, message: str, key: str | None = None) -> None:
@@ -70,11 +70,11 @@ def load_config(cls: type[T], path: str | os.PathLike[str], *, overrides: Sequen
     Args:
         cls: the dataclass.
         path: the TOML file.
-        overrides: ``"section.key=value"`` strings; the value is TOML, or a bare string where that
-            fails to parse.
+        overrides: ``"section.key=value"`` strings; the value is TOML, or a plain string if it is
+            not valid TOML.
 
     Raises:
-        ConfigError: the file is missing or no TOML, a key is unknown (the nearest one is named), a
+        ConfigError: the file is missing or not TOML, a key is unknown (the nearest one is named), a
             value has the wrong type or is out of range, or a required key is missing.
     """
     return from_mapping(cls, load_toml(path, overrides=overrides), where=os.fspath(path))
@@ -98,7 +98,7 @@ def convert_to_type(kind: type[T], content: Any, origin: ValueOrigin) -> T:
     """Convert plain values to a type: a dataclass, or any type that a field may have.
 
     Raises:
-        InterlinguaError: ``origin.error``: the content does not fit.
+        InterlinguaError: the content does not fit; its class is ``origin.error``.
     """
     try:
         found: T = _convert(kind, content, "", origin)
@@ -129,10 +129,10 @@ def check_arguments(cls: Any, given: Mapping[str, Any]) -> None:
 
 
 def _check_numbers(name: str, value: Any, bounded: Bounded) -> None:
-    """Refuse a number out of range, also one of a list; None passes.
+    """Refuse a number that is out of range, also one in a list or mapping; accept None.
 
     Raises:
-        ConfigError: it is out of range.
+        ConfigError: a number is out of range.
     """
     items = (value,)
     if isinstance(value, tuple | list):
@@ -140,7 +140,7 @@ def _check_numbers(name: str, value: Any, bounded: Bounded) -> None:
     elif isinstance(value, Mapping):
         items = tuple(value.values())
     for item in items:
-        # Also numpy's numbers, of which one is whole if its type is.
+        # This accepts numpy's numbers too; their type decides whether they are whole numbers.
         is_number = isinstance(item, _NUMBERS[bounded.kind])
         if item is not None and not (is_number and bounded.rule.holds(item)):
             expected = bounded.rule.describe(_WORDS[bounded.kind])
@@ -149,12 +149,12 @@ def _check_numbers(name: str, value: Any, bounded: Bounded) -> None:
 
 def shorten_value(value: Any) -> str:
     """Format a value for an error: shortened, without control characters."""
-    # Python refuses to write a whole number of more than 4,300 digits: they are counted.
+    # Python refuses to format an integer of more than 4,300 digits, so only their number is shown.
     if isinstance(value, int) and value.bit_length() > 128:
         return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
     try:
         text = repr(value)
-    # A list holds such a number.
+    # The value is, for example, a list that contains such a number.
     except ValueError:
         return f"a value of type {type(value).__name__}"
     if len(text) <= _SHOWN_CHARACTERS:
@@ -177,7 +177,7 @@ def _fill(cls: Any, table: Mapping[str, Any], key: str, origin: ValueOrigin) -> 
         if name not in values and _is_required(field):
             expected = describe_type(hints[name], origin)
             raise MisfitError(f"{_below(key, name)} is missing; expected {expected}")
-    # The dataclass checks how its values go together, and knows neither the file nor its section.
+    # The dataclass checks whether its values fit together, but knows neither file nor section.
     try:
         return cls(**values)
     except ConfigError as error:
@@ -208,7 +208,7 @@ def _below(key: str, name: str) -> str:
 def _without_place(message: str, where: str) -> str:
     """Remove the section's name from a message if ``where`` already ends with it."""
     sections = where.replace(".", ": ").split(": ")
-    # A section may call itself by its own name or with those around it: "optim", "train.optim".
+    # A message may start with the section's short name or its full one: "optim", "train.optim".
     names = {".".join(sections[start:]) for start in range(len(sections))}
     place, colon, rest = message.partition(": ")
     if colon and place in names:
@@ -220,7 +220,7 @@ def _convert(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
     """Convert a plain value to a type.
 
     Raises:
-        MisfitError: it does not fit.
+        MisfitError: the value does not fit.
     """
     origin_type = typing.get_origin(hint)
     if hint is Any:
@@ -264,7 +264,7 @@ def _unfit(hint: Any, value: Any, key: str, origin: ValueOrigin, got: str = "") 
 
 
 def _misfit(key: str, got: str, expected: str) -> str:
-    """Return the sentence of every error about a value."""
+    """Return the message of an error about a value."""
     return f"{key or 'the content'}: expected {expected}, found {got}"
 
 
@@ -283,7 +283,7 @@ def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
     try:
         found = _convert(kind, value, key, origin)
     except MisfitError as error:
-        # An error further inside has an expectation of its own.
+        # An error in a nested value already says what was expected there.
         if error.key != key:
             raise
         raise _unfit(hint, value, key, origin) from None
@@ -295,7 +295,7 @@ def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
 def _convert_union(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
     """Convert a value to the first type of a union that accepts it."""
     alternatives = [argument for argument in typing.get_args(hint) if argument is not type(None)]
-    # TOML has no null, so no value of a file of ours is None.
+    # TOML has no null, so a value in one of our own files is never None.
     if value is None and origin.is_foreign and len(alternatives) < len(typing.get_args(hint)):
         return None
     errors = []
@@ -304,7 +304,7 @@ def _convert_union(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
             return _convert(alternative, value, key, origin)
         except MisfitError as error:
             errors.append(error)
-    # One that failed further inside has come closest.
+    # An alternative that failed only at a nested key fits best, so its error is raised.
     for wrong in errors:
         if wrong.key != key:
             raise wrong
@@ -314,15 +314,15 @@ def _convert_union(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
 
 
 def _convert_literal(arguments: tuple[Any, ...], value: Any, key: str) -> Any:
-    # A list or a table is none of them, and can't be looked up.
+    # A list or a table is never an allowed value, and cannot be looked up.
     is_scalar = isinstance(value, str | int | float)
     if not is_scalar or value not in arguments:
         allowed = tuple(str(argument) for argument in arguments)
         near = did_you_mean(str(value), allowed)
-        # Where none is near it lists them all, which the message does already.
+        # If no value is near, the hint lists all values, as the message already does.
         hint = near if near.startswith("; did") else ""
         raise MisfitError(_misfit(key, shorten_value(value), _listed(allowed)) + hint, key)
-    # A text leaves its file's folder behind here; numbers and booleans do not change.
+    # str() removes the file's folder from a ``FileText``; numbers and booleans do not change.
     if isinstance(value, str):
         return str(value)
     return value
@@ -355,7 +355,7 @@ def _text(hint: Any, value: Any, key: str, origin: ValueOrigin) -> str | Path:
         if origin.is_foreign and not _is_text(value):
             raise _unfit(hint, value, key, origin)
         return str(value)
-    # An empty PathText means none; it must not become the folder of the file.
+    # An empty PathText means that there is no path; it must not become the folder of the file.
     if not value:
         return ""
     # Variables are not expanded: the name need not be a path.
@@ -369,9 +369,9 @@ def _is_text(value: str) -> bool:
 
 def _number(hint: Any, value: Any, key: str, origin: ValueOrigin) -> float | int | bool:
     found = value
-    # A whole number will do for a float. A boolean, which Python counts as an int, will not.
+    # A float may be a whole number, but not a boolean, which Python counts as an int.
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        # Written so that NaN is refused as well.
+        # The comparison is negated so that NaN is refused as well.
         if not abs(value) <= sys.float_info.max:
             raise MisfitError(_misfit(key, shorten_value(value), "a finite number"), key)
         found = float(value)

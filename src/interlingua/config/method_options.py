@@ -1,6 +1,6 @@
-"""Types of methods' options, with the bounds that no run goes beyond.
+"""Types of methods' options, with bounds that no run exceeds.
 
-``_UNBOUNDED`` holds for a number without a bound in its type, in a ``Config`` outside of this
+``_UNBOUNDED`` applies to numbers without a bound in their types, in a ``Config`` from outside this
 repository.
 """
 
@@ -34,7 +34,7 @@ Dropout = Annotated[float, Between(0, NEARLY_ONE)]
 Share = Annotated[float, Above(0, 1)]
 """Share of tokens or layers."""
 _UNBOUNDED = Between(-MANY, MANY)
-"""Bound of numbers that have none in their type."""
+"""Bound for numbers whose types have no bound."""
 
 
 def read_options(config: type[T], table: Mapping[str, Any], *, where: str) -> T:
@@ -43,7 +43,7 @@ def read_options(config: type[T], table: Mapping[str, Any], *, where: str) -> T:
     Args:
         config: the method's ``Config``, also one of a package outside of this repository.
         table: the options.
-        where: what errors call the table.
+        where: name of the table in errors.
 
     Raises:
         ConfigError: see ``interlingua.config.load_config``.

@@ -1,8 +1,8 @@
 """The options of a verb, declared once: fields of a frozen dataclass with help, group and unit.
 
-The command line, its ``--help``, the Python function of the verb and docs/reference are all made
-from that dataclass. A field that is made by ``argument`` is positional, one that is made by
-``option`` is passed by name.
+A verb is a subcommand such as ``mine``. The command line, its ``--help``, the Python function of
+the verb and docs/reference are all made from that dataclass. A field that is made by ``argument``
+is positional; a field that is made by ``option`` is passed by name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ARGUMENT_TYPES = {
 }
 """Annotations of fields, without ``| None``, for the command line."""
 Names = str | Iterable[str]
-"""Names with commas, or any iterable of them."""
+"""Names separated by commas, or an iterable of names."""
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -55,20 +55,20 @@ class Declaration:
     Attributes:
         help: one line.
         group: heading of ``--help``, one of ``GROUPS``.
-        unit: of its number: tokens, characters, cosine.
+        unit: unit of the option's number, such as tokens, characters or cosine.
         kind: type that the command line reads; by default that of the annotation
             (``ARGUMENT_TYPES``) or of the default value, or else a text.
-        flags: on the command line, if they do not follow from the field's name.
+        flags: flags on the command line, if they do not follow from the field's name.
         short: one-letter flag.
-        envvar: environment variable that the command line takes for a default.
+        envvar: environment variable that provides the default on the command line.
         metavar: name of the value in ``--help``.
-        is_argument: it is positional.
-        is_positional: in Python it may be passed without its name.
-        is_in_memory: only Python has it, as its value is no text.
-        is_required: the command line can't do without it, as it writes to a file what Python gives
-            back.
-        reads: kind of what it names and the verb reads ("file", "model"), which
-            ``verbs.parts.input_checks.check_inputs`` checks before torch is imported.
+        is_argument: whether it is positional.
+        is_positional: whether it may be passed without its name in Python.
+        is_in_memory: whether only Python has it, because its value is not a text.
+        is_required: whether the command line requires it, because the command writes to a file the
+            result that the Python function returns.
+        reads: kind of input that the option names ("file", "model");
+            ``verbs.parts.input_checks.check_inputs`` checks it before torch is imported.
     """
 
     help: str
@@ -133,9 +133,9 @@ class Options(CheckedSettings):
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """Return the first argument if it was left out, so that ``first`` is the second one.
+        """Return the value of an omitted first argument; ``first`` is then the second argument.
 
-        If the first argument can be left out, the class overrides this method; here it cannot.
+        A class whose first argument can be omitted overrides this method; here it cannot.
 
         Args:
             first: the first positional value; None = there is none.
@@ -148,12 +148,12 @@ class Options(CheckedSettings):
 
 
 def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
-    """Build a dataclass with the value of the option of the same name in each field.
+    """Build a dataclass whose fields take the values of the options with the same names.
 
     Args:
         kind: the dataclass; a field that is neither an option nor in ``made`` keeps its default.
-        options: of a verb. Options that the command line reads as paths are paths here.
-        made: values of fields that are not simply those of an option.
+        options: of a verb. Values that the command line reads as paths are converted to paths.
+        made: values of fields that are not simply the values of options.
     """
     given = {field.name: declaration_of(field) for field in dataclasses.fields(options)}
     needed: Any = kind
@@ -170,7 +170,7 @@ def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
 def recorded(options: Options) -> dict[str, Any]:
     """Return the options by name, as a record on disk holds them.
 
-    Values in memory, such as texts or an encoder, are replaced by its type.
+    A value in memory, such as texts or an encoder, is replaced by the name of its type.
     """
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
     return {name: _recorded(value) for name, value in values.items()}
@@ -243,10 +243,10 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
 
 
 def checked_call(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a public function that refuses a wrong call with an error of ours.
+    """Return a public function that raises a ``ConfigError`` for a wrong call.
 
     Args:
-        function: its parameters by name are the options that are known.
+        function: the function to wrap; the names of its parameters are the known options.
     """
     signature = inspect.signature(function)
     known = [name for name in signature.parameters if name != "self"]
@@ -305,10 +305,10 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
 
 
 def _check_model(key: str, value: Any, name: str, usage: str) -> None:
-    """Refuse a value that cannot embed in place of a model; None is left to the verb.
+    """Refuse a value that cannot embed texts as a model does; leave None to the verb.
 
     Raises:
-        ConfigError: it is no path, no encoder and no function.
+        ConfigError: the value is not a path, an encoder or a function.
     """
     if value is None or isinstance(value, _TEXT) or callable(getattr(value, "encode", value)):
         return
@@ -340,11 +340,11 @@ def _check_type(
     """Refuse a value that has none of the types of its annotation.
 
     Raises:
-        ConfigError: it has none.
+        ConfigError: the value has none of these types.
     """
     kinds = kinds_of(options, field)
     fields = {one.name: one for one in dataclasses.fields(options)}
-    # Values that only Python has are checked by their reader. torch.device is a name too.
+    # The reader checks values that only Python has. A torch.device is accepted as a device name.
     if declaration_of(field).is_in_memory or "Model" in kinds:
         return
     if "Array" in kinds and hasattr(value, "__array__"):
@@ -353,7 +353,7 @@ def _check_type(
         return
     if field.name == "device" and type(value).__name__ == "device":
         return
-    # Other values that are no text in memory are refused by their reader, with their number.
+    # For texts in memory, the reader refuses values that are not texts, and names their numbers.
     is_path = all(kind in ("PathLike", "None") for kind in kinds)
     reads = declaration_of(field).reads
     in_memory = reads in ("text", "text or folder", "pairs") and not is_path
@@ -392,13 +392,13 @@ def kinds_of(options: Any, field: dataclasses.Field[Any]) -> list[str]:
     bound = bounds_of(options).get(field.name)
     if bound is None:
         return kinds
-    # The first one is a number with its bound, by whatever name.
+    # The first type is a number with a bound, whatever name the annotation uses for it.
     return [bound.kind.__name__, *kinds[1:]]
 
 
 def _has_kind(value: Any, kind: str) -> bool:
     """Return whether a value has one type of an annotation, spelled as in ``PathLike | None``."""
-    # numpy's own bool is no bool to Python, and its numbers have one of Python's abstract types.
+    # numpy's bool is not a Python bool, but numpy's numbers have one of Python's abstract types.
     if kind == "bool" and type(value).__name__ == "bool":
         return True
     if kind in _SCALARS:
@@ -411,12 +411,12 @@ def _has_kind(value: Any, kind: str) -> bool:
     if kind.split("[")[0] in ("Sequence", "Iterable", "Names", "Numbers", "Files"):
         is_iterable = isinstance(value, Iterable) and not is_text
         return is_iterable and not isinstance(value, bytes | Mapping)
-    # A class of ours, by its name: the annotation is text.
+    # A class of this library is compared by its name, because the annotation is a text.
     return any(base.__name__ == kind for base in type(value).__mro__)
 
 
 _UNION = re.compile(r" \| (?![^\[]*\])")
-"""Between the types of an annotation, but not inside of brackets."""
+"""Separator of the types of an annotation, but not inside brackets."""
 _TEXT = (str, os.PathLike)
 _SCALARS: Mapping[str, Any] = {
     "None": type(None),
@@ -456,7 +456,7 @@ def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any
     first = None
     if arguments:
         first = arguments[0]
-        # The caller passed None in the first place: nothing was left out.
+        # The caller passed None as the first argument, so nothing was left out.
         if first is None:
             return arguments
     in_front = options.left_out(first, given)

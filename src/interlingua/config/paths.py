@@ -19,7 +19,7 @@ HUB_PREFIX = "hf:"
 
 
 class FileText(str):
-    """A text that a file holds, with the folder of the file, from which a relative path starts."""
+    """A text from a file, with the folder of the file, which is the base of a relative path."""
 
     folder: Path
 
@@ -34,7 +34,7 @@ class FileText(str):
 def with_absolute_paths(config: T) -> T:
     """Return a copy of a dataclass with absolute paths.
 
-    So it means the same from any working directory and in any file. A ``PathText`` that names a
+    The copy means the same in any working directory and in any file. A ``PathText`` that names a
     model of a hub or of a package, or an address, stays as it is.
     """
     kind: Any = type(config)
@@ -50,8 +50,8 @@ def _absolute(hint: Any, value: Any) -> Any:
     if isinstance(value, Path):
         return value.absolute()
     if isinstance(value, tuple):
-        # The type of the items; of tuple[X, ...] | None it is the tuple's, and its arguments hold X
-        # as well. A bare tuple has none.
+        # The type of the items. For tuple[X, ...] | None this is the type of the tuple, whose
+        # arguments contain X as well. A bare tuple has no type of items.
         inner = (*typing.get_args(hint), None)[0]
         return tuple(_absolute(inner, item) for item in value)
     # The second case is PathText | None.
@@ -68,7 +68,7 @@ def from_folder(path: str, value: str) -> str:
 
     A value that is not a path of this machine is returned unchanged.
     """
-    # Typed in the shell, or the value of a variable, which was set there.
+    # The path was typed in the shell, or is the value of a variable that was set there.
     if not isinstance(value, FileText) or value.startswith("$"):
         return str(path)
     if _is_elsewhere(path) or os.path.isabs(path):
@@ -82,13 +82,13 @@ def from_folder(path: str, value: str) -> str:
 def is_installed_model(name: str, here: str) -> bool:
     """Return whether a text names a model of an installed package, such as mini.
 
-    A folder of that name comes first.
+    An existing folder of that name has priority.
     """
     return not os.path.exists(here) and installed_model_entry(name) is not None
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Return whether a text names a model of a hub, an address, or a later {stage.best}."""
+    """Return whether a text is a model of a hub, an address, or a reference as {stage.best}."""
     return path.startswith((HUB_PREFIX, "{")) or "://" in path
 
 

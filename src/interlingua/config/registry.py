@@ -26,10 +26,10 @@ class Registry(dict[str, str]):
 
     Args:
         kind: name of its classes in messages.
-        group: of the entry points by which installed packages add to it.
-        base: place of the class, or of the protocol, that all of them are made after.
+        group: group of the entry points with which installed packages add names.
+        base: place of the class or protocol that all these classes follow.
         needs: required attributes of a class.
-        places: name -> place, of those that are built in.
+        places: name -> place of each built-in class.
     """
 
     def __init__(
@@ -47,15 +47,15 @@ class Registry(dict[str, str]):
         return list(dict.fromkeys([*self, *(entry.name for entry in installed(self.group))]))
 
     def is_place(self, name: str) -> bool:
-        """Return whether it is ``package.module:Class``, and not a known name with an argument.
+        """Return whether a name is ``package.module:Class``, and not a known name with an argument.
 
-        Such a one is ``mteb:STS17``.
+        ``mteb:STS17``, for example, is a known name with an argument.
         """
         start, colon, _ = name.partition(":")
         return bool(colon) and start not in self.names
 
     def label(self, name: str) -> str:
-        """Return the key that options are set under: the name, or the class of a module path."""
+        """Return the key under which options are set: the name, or the class of a module path."""
         if self.is_place(name):
             return name.rpartition(":")[2]
         return name
@@ -176,14 +176,14 @@ SUITES: dict[str, tuple[str, ...]] = {
     "mexma_table29": _of_mteb("SICKFr STS22 STSBenchmarkMultilingualSTS"),
     "mexma_table30": _of_mteb("CDSC-R SICK-R-PL STS22 STSBenchmarkMultilingualSTS"),
 }
-"""Names for several tasks; those with data are run."""
+"""Names for groups of tasks; of a group, the tasks that have data are run."""
 DEFAULT_MODEL = "mini"
-"""The model where none is named; the package interlingua-mini brings it, see ``storage.locate``."""
+"""The default model, which the package interlingua-mini provides; see ``storage.locate``."""
 OWN_MODELS = (DEFAULT_MODEL, "nano")
 """Models that this project ships, each in a package interlingua-NAME of its own."""
 MODELS = "interlingua.models"
-"""Group of entry points by which packages bring models: ``NAME = "package:function"``, which
-returns a folder."""
+"""Group of entry points with which packages provide models: ``NAME = "package:function"``. The
+function returns a folder."""
 BACKENDS = Registry(
     "backend",
     "interlingua.backends",
@@ -348,7 +348,7 @@ def import_place(place: str) -> Any:
     module, _, attribute = place.partition(":")
     if not (module and attribute):
         raise ConfigError(f"{place!r}: expected package.module:Class")
-    # Behind all that is installed, so that no file there is taken for an installed package.
+    # The working directory is searched last, so that no file in it hides an installed package.
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:

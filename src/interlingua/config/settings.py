@@ -1,7 +1,7 @@
-"""The base of dataclasses of options: its constructor raises errors of ours.
+"""The base class of dataclasses of options, whose constructor raises errors of this library.
 
-``PairSearch(kk=4)`` is a ``ConfigError`` that names the nearest option, and a number that is out of
-the bounds of its type is one as well, before the dataclass looks at how its values go together.
+``PairSearch(kk=4)`` raises a ``ConfigError`` that names the nearest option. A number outside the
+bounds of its type raises one too, before the dataclass checks whether its values fit together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from interlingua.errors import ConfigError, count_of
 
 
 class _CheckedCall(abc.ABCMeta):
-    """Checks the arguments of a class before the generated constructor takes them."""
+    """Metaclass that checks the arguments before the generated constructor receives them."""
 
     def __call__(cls, *arguments: Any, **given: Any) -> Any:
         """Make an instance."""

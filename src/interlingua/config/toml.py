@@ -1,9 +1,9 @@
 """Conversion of TOML to plain tables and back, and ``section.key=value`` overrides.
 
-A relative path in a file starts at the file's folder, wherever the command is run. One of
-``--set``, or one that starts with an environment variable, starts at the working directory, where
-it was typed. To that end every text of a file remembers the folder (``FileText``) until it is read
-as a path.
+A relative path in a file is resolved from the file's folder, wherever the command is run. A path in
+``--set``, or one that starts with an environment variable, is resolved from the working directory,
+where it was typed. For this purpose every text of a file keeps the folder (``FileText``) until it
+is read as a path.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.storage.limits import MAX_CONFIG_BYTES, read_limited
 
 MAX_KEY_PARTS = 100
-"""Maximum number of parts of a dotted key; Python's parser takes time that grows with their
-square."""
-# Possessive quantifiers (++, *+) give nothing back, so that a hostile file can't make the search
-# itself take long.
+"""Maximum number of parts of a dotted key; the time of Python's parser grows with the square of
+this number."""
+# Possessive quantifiers (++, *+) never backtrack, so that a hostile file cannot make the search
+# itself slow.
 _PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
 _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_KEY_PARTS}}}")
 
@@ -105,7 +105,7 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     """Set a key of nested tables by ``"section.key=value"``.
 
     Raises:
-        ConfigError: it is not ``key=value``, or goes through something that is not a section.
+        ConfigError: it is not ``key=value``, or a parent of the key is not a section.
     """
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
@@ -144,7 +144,7 @@ def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[st
     sections = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}
     values = {k: v for k, v in table.items() if k not in sections and k not in lists}
-    # [a] is not needed before [a.b], but for an empty table it is all there is.
+    # The header [a] is not needed before [a.b], but an empty table consists only of its header.
     if path and (values or not table):
         lines += ["", f"[{'.'.join(map(_key, path))}]"]
     lines += [f"{_key(k)} = {_literal(v)}" for k, v in values.items()]
@@ -172,7 +172,7 @@ def _key(key: str) -> str:
 
 def _literal(value: Any) -> str:
     """Format a value as TOML on one line."""
-    # Before int, of which bool is a subclass.
+    # bool is checked before int, because it is a subclass of int.
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):

@@ -18,8 +18,8 @@ def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
     Args:
         config: a dataclass.
         names: fields that nothing reads in a certain case.
-        reason: the setting that makes it so, as ``"mlp = false"``.
-        when: whether it is the case.
+        reason: the setting because of which nothing reads them, such as ``"mlp = false"``.
+        when: whether this setting applies.
 
     Raises:
         ConfigError: one of them has another value than its default.
@@ -34,8 +34,8 @@ def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
     Args:
         config: a dataclass.
         names: fields that nothing reads in a certain case.
-        needs: the option that would make it read.
-        when: whether that one is missing.
+        needs: the option without which nothing reads them.
+        when: whether that option is missing.
 
     Raises:
         ConfigError: one of them has another value than its default.
@@ -45,7 +45,7 @@ def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
 
 
 def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
-    """Yield the fields with a value other than their default, if it matters."""
+    """Yield the named fields whose values differ from their defaults, if ``when`` is true."""
     if not when:
         return
     for field in dataclasses.fields(config):
@@ -57,7 +57,7 @@ def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
 
 
 def train_key_hint(section: str, values: Any) -> str:
-    """Return where keys of train's files are set in other verbs; empty for any other section.
+    """Return a hint on where other verbs set keys of train's files; empty for other sections.
 
     Args:
         section: ``run`` of ``--set run.threads=1``, passed to a verb that reads no such file.
@@ -74,7 +74,7 @@ def train_key_hint(section: str, values: Any) -> str:
 
 
 def train_key_hint_of(setting: str) -> str:
-    """Return ``train_key_hint`` of ``run.threads=1``, and of ``threads=1``."""
+    """Return ``train_key_hint`` for a setting such as ``run.threads=1`` or ``threads=1``."""
     key, _, value = setting.partition("=")
     section, _, name = key.strip().rpartition(".")
     if name == "threads":

@@ -1,4 +1,4 @@
 """Parallel text: reading, cleaning, deduplicating, splitting and sampling it.
 
-Nothing here knows a model.
+No module of this package depends on a model.
 """

@@ -1,8 +1,8 @@
 """Tables in memory: frames of pandas and polars, tables of Arrow, data sets of ``datasets``.
 
-They are recognized by attributes, so that none of these packages is imported. A column is read
-by its own conversion to a list, as the elements of Arrow's arrays are no strings, and numbers of
-pandas are those of numpy.
+They are recognized by attributes, so that none of these packages is imported. Each column converts
+itself to a list, because the elements of Arrow's arrays are not plain strings, and the numbers of
+pandas are numpy objects.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from interlingua.errors import ConfigError, DataError, did_you_mean, with_articl
 _PORTION = 16_384
 """Elements of an Arrow array that are converted at once."""
 CONVERSIONS = ("to_pylist", "to_list", "tolist")
-"""Methods that make a list of a column, of Arrow, of polars and pandas, and of numpy."""
+"""Methods that convert a column to a list: in Arrow, in polars and pandas, and in numpy."""
 
 
 def column_names(frame: Any) -> list[str]:
@@ -28,7 +28,7 @@ def column_names(frame: Any) -> list[str]:
     kind = type(frame).__name__
     if kind == "LazyFrame":
         raise ConfigError("a LazyFrame contains no rows yet; call collect() first")
-    # The columns of Arrow are their arrays.
+    # In Arrow, ``columns`` contains the arrays and not their names.
     names = getattr(frame, "column_names", None)
     if names is None:
         names = frame.columns
@@ -43,13 +43,13 @@ def column_values(frame: Any, name: str) -> list[Any]:
     """Return the values of a column, in the order of the rows.
 
     Raises:
-        DataError: there is no such column, or several are called so.
+        DataError: there is no such column, or several columns have this name.
     """
     names = column_names(frame)
     if names.count(name) != 1:
         problem = "several columns" if name in names else "no column"
         raise DataError(f"the table has {problem} named {name!r}{did_you_mean(name, names)}")
-    # The name of a column may be no text, for example a number.
+    # The name of a column may be something other than text, for example a number.
     key = name
     if not hasattr(frame, "column_names"):
         key = list(frame.columns)[names.index(name)]
@@ -68,7 +68,7 @@ def plain_values(column: Iterable[Any]) -> Iterable[Any]:
 
 
 def is_arrow(column: Any) -> bool:
-    """Return whether a value is an array of Arrow, of which the elements are no plain values."""
+    """Return whether a value is an array of Arrow, whose elements are not plain values."""
     return hasattr(column, "to_pylist") and hasattr(column, "slice")
 
 
@@ -83,7 +83,7 @@ class FramePairs(NamedTuple):
 
     pairs: Iterable[tuple[Any, Any]]
     languages: tuple[str, str] | None = None
-    """Codes of the languages that the two columns are called by, if they are."""
+    """Codes of the languages that are the names of the two columns; None if they are not."""
 
 
 def frame_pairs(
@@ -94,7 +94,7 @@ def frame_pairs(
     Args:
         frame: the table.
         source_column: the column of the sources; by default found by the names of all columns, as
-            in a file with a header. Of two columns the first.
+            in a file with a header. Otherwise the first, if there are two columns.
         target_column: the column of the targets.
 
     Raises:

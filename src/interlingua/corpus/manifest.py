@@ -42,7 +42,7 @@ class SourceFile:
     path: str
     bytes: int
     sha256: str
-    """Hash of the file as it is on disk; of the two files one after the other for a Moses pair."""
+    """Hash of the file as it is on disk; for a Moses pair, of its two files in sequence."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +138,7 @@ def prompt_of(folder: PathLike) -> str | None:
     Return None if there is no prompt, or no manifest records one.
 
     Args:
-        folder: the corpus's.
+        folder: of the corpus.
     """
     try:
         content = read_record(Path(folder) / MANIFEST_FILE, CORPUS)

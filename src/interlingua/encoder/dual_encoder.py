@@ -67,8 +67,8 @@ class DualEncoder:
 
         Args:
             texts: the passages.
-            titles: of each passage, if they have titles; the model reads both as in training,
-                see ``with_title``.
+            titles: title of each passage, if passages have titles; title and text are joined as
+                in training, see ``with_title``.
             language: of the texts, in any code; needed by vocabularies that pre-tokenize by
                 language.
             batch_tokens: upper limit of a batch, in tokens.
@@ -103,7 +103,7 @@ class DualEncoder:
         return cls(passages, Encoder.load(question_folder))
 
     def save(self, folder: PathLike) -> None:
-        """Write the passage tower as a model directory, and another question tower inside of it.
+        """Write the passage tower as a model directory, and a separate question tower inside it.
 
         Tools that support only one encoder read the passage tower.
 
@@ -124,9 +124,9 @@ def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
     Args:
         text: of the passage.
         title: of the passage, or none.
-        vocabulary: of a passage tower with another one for questions: its separator is in
-            between, as in DPR. None for an encoder of both, which reads a space: so do the models
-            and tools that have a single encoder.
+        vocabulary: of the passage tower, if questions have another tower: its separator is put
+            between title and text, as in DPR. None if one encoder serves both: then a space is
+            put between them, as in models and tools that have a single encoder.
     """
     if not title:
         return text
@@ -144,7 +144,7 @@ def _encode(
     batch_tokens: int,
     dtype: Dtype,
 ) -> Float32[np.ndarray, "n d"]:
-    # None is the model's default prompt, "" would be none at all.
+    # None selects the model's default prompt; "" would select no prompt.
     known_prompt: str | None = None
     if prompt in encoder.settings.prompts:
         known_prompt = prompt

@@ -1,10 +1,10 @@
-"""Encoding of any number of texts, in memory bounded by a window of them.
+"""Encoding of any number of texts; the size of a window of texts bounds the memory.
 
-Texts pass through three stages, a window at a time. A thread tokenizes the next window while this
-one is encoded. The rows of a window are sorted by length and cut into batches of a number of
-tokens, since sentences of about equal length make the fewest groups in the attention and since the
-time and memory of a batch go by its tokens, not by its sentences. The vectors are put back in the
-order of the texts and collected, or appended to a ``.npy`` file.
+Texts pass through three stages, a window at a time. A thread tokenizes the next window while the
+current one is encoded. The rows of a window are sorted by length, since sentences of about equal
+length make the fewest groups in the attention. They are cut into batches of a limited number of
+tokens, since the time and memory of a batch depend on its tokens, not on its sentences. The vectors
+are put back in the order of the texts and collected, or appended to a ``.npy`` file.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from interlingua.vocabulary.vocabulary import Vocabulary, truncate
 log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384
 WINDOW_CHARACTERS = 4_000_000
-"""A window also ends here, so that memory is bounded for long texts as well."""
+"""A window also ends at this number of characters, so that memory is bounded for long texts too."""
 CPU_BATCH_TOKENS = 4096
-"""Beyond this a batch's activations fall out of the caches and a CPU slows down."""
+"""The activations of a larger batch do not fit into the caches, and a CPU slows down."""
 MIN_SHARE_TOKENS = 512
 SHARES = 12
-"""A batch of one thread has at least ``MIN_SHARE_TOKENS`` tokens. There are ``SHARES`` of them per
-thread, so that none waits for long. With fewer tokens all threads work at one batch."""
+"""A batch for one thread has at least ``MIN_SHARE_TOKENS`` tokens. There are ``SHARES`` batches per
+thread, so that no thread waits for long. With fewer tokens all threads work on one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
 WEIGHT_DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
@@ -71,12 +71,12 @@ COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
 """tf32: float32 with factors that a GPU rounds to 10 bits in products. None: the fastest dtype that
 keeps vectors close to those in float32, see ``encoder/executors/layers.py``."""
 BATCHES_AHEAD = 2
-"""Batches that a GPU works on while the vectors of an earlier one are being copied, and that are
-packed for it by then."""
+"""Number of batches that are packed ahead for a GPU, and that it computes while the vectors of an
+earlier batch are copied."""
 _Vectors = Float32[np.ndarray, "n d"]
 
 
-# Limits at which this process has warned that it cuts texts: once each is enough.
+# Token limits for which this process has already warned of cut texts: one warning each is enough.
 _WARNED_LIMITS: set[int] = set()
 
 
@@ -90,11 +90,11 @@ class EncodeReport:
     max_tokens: int = 0
     """The encoder's limit."""
     cut_rows: array[int] = field(default_factory=lambda: array("q"))
-    """Numbers, from 0 over all calls, of the texts longer than the limit, which were cut there."""
+    """Numbers of the texts that were cut at the limit, counted from 0 over all calls."""
 
     @property
     def cuts(self) -> str:
-        """``3 of 800 texts were cut to 64 tokens``."""
+        """Summary of the cuts, such as ``3 of 800 texts were cut to 64 tokens``."""
         return (
             f"{len(self.cut_rows):,} of {self.texts:,} texts were cut to {self.max_tokens} tokens"
         )
@@ -121,7 +121,7 @@ class EncodingModel(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Longer texts are cut, special tokens included."""
+        """Largest number of tokens of a text, special ones included; longer texts are cut."""
         ...
 
     @property
@@ -138,7 +138,10 @@ class EncodingModel(Protocol):
         ...
 
     def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
-        """Return the backbone prepared for inference in a type; None = the fastest close one."""
+        """Return the backbone prepared for inference.
+
+        Its dtype is ``dtype``; None = the fastest one that keeps vectors close to float32.
+        """
         ...
 
 
@@ -180,7 +183,8 @@ def encode_texts(
     Raises:
         ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or an option is out
             of range.
-        DataError: an element of it is not a text, or ``out`` is set and a vector is not finite.
+        DataError: an element of ``texts`` is not a text, or ``out`` is set and a vector is not
+            finite.
     """
     checked = checked_texts(texts)
     _check_request(batch_size, batch_tokens, dtype, out)
@@ -255,7 +259,9 @@ def encode_tokens(
     dtype: Dtype = "float32",
     language: str | None = None,
 ) -> _Vectors:
-    """Encode token ids that are short enough and have their special tokens, as ``encode_texts``.
+    """Encode token ids as ``encode_texts`` encodes texts.
+
+    They must be within the token limit and include their special tokens.
 
     Args:
         encoder: the model.
@@ -366,7 +372,7 @@ def _runner(
         shift = encoder.language_shift.mean_of(language)
     # Means of token vectors are taken for a whole window at once, without batches.
     if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
-        # By id, whether a token counts: found once, not for every text.
+        # Token ids that count in the mean: found once, not for every text.
         counted = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool)
         if not encoder.settings.include_special:
             counted = ~encoder.is_special(torch.arange(len(counted)))
@@ -398,7 +404,7 @@ class _BatchRunner:
     """Runner of the batches of a window.
 
     On the CPU each thread has batches of its own, and products use one thread: if another process
-    keeps a core busy, only one batch is slowed. A few sentences are one batch for all threads.
+    keeps a core busy, only one batch is slowed. A few sentences form one batch for all threads.
     """
 
     def __init__(
@@ -428,7 +434,7 @@ class _BatchRunner:
     def __exit__(self, *error: object) -> None:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
-            # The workers' settings apply to threads that are made from now on: restore them.
+            # The number of threads that workers set applies to all threads made later: restore it.
             torch.set_num_threads(self.threads)
 
     def __call__(self, window: list[list[int]], batch_tokens: int, progress: Progress) -> _Vectors:
@@ -451,7 +457,7 @@ class _BatchRunner:
     def _results(
         self, window: list[list[int]], batches: list[list[int]], *, in_threads: bool
     ) -> Iterator[_Vectors]:
-        """Return the vectors of batches, in order; on a CPU each by one thread or by all."""
+        """Return the vectors of batches, in order; on a CPU, one or all threads compute a batch."""
         if not self.on_cpu:
             return self._computed_ahead(window, batches)
         if self.pool is None and in_threads:
@@ -507,7 +513,7 @@ class _BatchRunner:
         return _Packed(batch, self.encoder.is_special(batch.input_ids))
 
     def pooled(self, window: list[list[int]], rows: list[int]) -> Float32[Tensor, "n d"]:
-        """Return the pooled states of the texts in these rows of the window, on its device."""
+        """Return the pooled states of the texts in these rows, on the model's device."""
         return self._computed(self._packed(window, rows))
 
     @torch.inference_mode()
@@ -554,13 +560,13 @@ def token_budget_batches(
 ) -> Iterator[list[int]]:
     """Yield rows of a window, longest first, in batches of at most ``batch_tokens`` tokens.
 
-    Sorted, so that sentences of a batch have equal lengths or nearly so. A longer text is a
-    separate batch.
+    Rows are sorted so that the sentences of a batch have equal or nearly equal lengths. A text
+    with more than ``batch_tokens`` tokens is a batch by itself.
 
     Args:
         lengths: tokens of each text.
-        batch_tokens: of a batch at most.
-        batch_size: texts of a batch at most; None = no limit.
+        batch_tokens: upper limit of a batch, in tokens.
+        batch_size: upper limit of a batch, in texts; None = no limit.
     """
     largest = batch_size or len(lengths)
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
@@ -596,10 +602,10 @@ def collect_vectors(windows: Iterator[_Vectors], dim: int, out: PathLike | None)
     with atomic_write(out, "wb") as file:
         rows = 0
         dtype = np.dtype(np.float32)
-        # The number of rows is known at the end: this head keeps the room of the final one.
+        # The number of rows is known only at the end: this header reserves space for the final one.
         _write_header(file, rows, dim, dtype)
         for window in windows:
-            # `rows=rows` binds the value of now; the name would be looked up after it has changed.
+            # `rows=rows` binds the current value; the name could be looked up after it has changed.
             check_finite(window, lambda row, rows=rows: _line(rows + row))  # type: ignore[misc]
             file.write(np.ascontiguousarray(window).data)
             rows = rows + len(window)

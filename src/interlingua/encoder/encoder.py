@@ -85,8 +85,8 @@ class Encoder(nn.Module):
         settings: pooling, prompts and limits.
         post_pooling: Dense and Normalize layers between pooling and the last scaling; default:
             none.
-        language_shift: what ``encode(language=...)`` subtracts after them; training does not;
-            default: nothing.
+        language_shift: vectors that ``encode(language=...)`` subtracts after these layers;
+            training subtracts nothing; default: none.
 
     Raises:
         ConfigError: the vocabulary has ids beyond the backbone's word embeddings, or a layer after
@@ -95,11 +95,11 @@ class Encoder(nn.Module):
 
     special_ids: Tensor
     gradcache_sentences: int | None = None
-    """Sentences to hold activations of at a time in training, see ``encoder/gradcache.py``; None =
-    all."""
+    """Number of sentences whose activations are held at a time in training, see
+    ``encoder/gradcache.py``; None = all."""
     shared_passes: SharedPasses | None = None
-    """Passes shared by the terms of a sum of methods, while its loss is computed; parts of
-    ``gradcache_sentences`` share none."""
+    """Passes that the terms of a sum of methods share while its loss is computed; with
+    ``gradcache_sentences`` nothing is shared."""
     compute_dtype: Dtype = "float32"
     """Default dtype of ``encode``; ``load`` sets it."""
 
@@ -175,7 +175,7 @@ class Encoder(nn.Module):
 
     @property
     def max_tokens(self) -> int:
-        """Longer texts are cut, special tokens included."""
+        """Largest number of tokens of a text, special ones included; longer texts are cut."""
         return min(self.settings.max_tokens, self.backbone.config.max_tokens)
 
     @property
@@ -206,7 +206,7 @@ class Encoder(nn.Module):
 
         It is computed on the device of the ids, which should be the host.
         """
-        # The buffer where the model is serves ids that are there too; a copy serves all others.
+        # The buffer on the model's device is used for ids on that device, a copy for all others.
         specials = self.special_ids
         if specials.device != input_ids.device:
             specials = on_device(self._specials_on_host, input_ids.device)
@@ -259,7 +259,7 @@ class Encoder(nn.Module):
         return self.pool(hidden)[:, : self.dim]
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
-        """Compute sentence vectors from token states, as ``forward`` before its cut to ``dim``."""
+        """Compute sentence vectors from token states, as ``forward``, but not cut to ``dim``."""
         pooled = hidden.pool(self.pooling, include_special=self.settings.include_special)
         vectors: Tensor = self.post_pooling(pooled)
         return vectors
@@ -326,33 +326,33 @@ class Encoder(nn.Module):
         out: PathLike | None = None,
         report: EncodeReport | None = None,
     ) -> Float32[np.ndarray, "*n d"] | Float[Tensor, "*n d"]:
-        """Return one vector per text, in the order of the texts; of a single string, one vector.
+        """Return one vector per text, in the order of the texts, or one vector for a single string.
 
         Memory is bounded by a window of texts. A text without a visible character gets the zero
         vector, regardless of the prompt.
 
         Args:
-            texts: one string, or any iterable of strings, such as a generator or a column of a
-                table.
+            texts: one string, or any iterable of strings: a generator, a column of a table.
             prompt: a text to put in front, which ends with a colon, a space or the like, or the
                 name of one of the model's prompts; "" = none, None = the model's default.
             prompt_name: name of one of the model's prompts, in place of ``prompt``.
             language: of the texts, in any code, for vocabularies that pre-tokenize by language.
-            batch_size: upper limit of a batch, in texts; default: only that in tokens.
+            batch_size: upper limit of a batch, in texts; default: only the limit in tokens.
             batch_tokens: upper limit of a batch, in tokens.
             show_progress_bar: show a bar on standard error; without a terminal, a line a minute.
             precision: float32, int8, binary (bits in signed bytes) or ubinary (unsigned).
-            dtype: to compute in; default: that of ``load``, float32, on a GPU too, without TF32.
-                With int8, for CPUs, two thirds of the products are in bytes; with tf32, for NVIDIA
-                GPUs, products round their factors to 10 bits. Auto is the fastest dtype on this
-                machine of float32, bfloat16 and int8 that gives vectors with a cosine of at least
-                0.999 to those in float32; on a GPU that is bfloat16.
+            dtype: to compute in; default: the dtype set by ``load``, or float32 without TF32, on
+                GPUs too. int8 is for CPUs: two thirds of the products are in bytes. tf32 is for
+                NVIDIA GPUs: products round their factors to 10 bits. auto is the fastest of
+                float32, bfloat16 and int8 on this machine whose vectors have a cosine of at least
+                0.999 with those in float32; on a GPU it is bfloat16.
             convert_to_tensor: return a tensor on the model's device, in place of an array.
             convert_to_numpy: return an array; False only with ``convert_to_tensor``.
             normalize_embeddings: scale the vectors to length 1.
-            truncate_dim: elements to keep of each vector, the first; they are scaled anew.
+            truncate_dim: number of elements to keep of each vector, the first ones; the cut
+                vectors are scaled again.
             out: a ``.npy`` file to write instead of collecting in memory; it appears when all is
-                done. A vector with NaN or infinity is an error in a file, not in memory.
+                done. A vector with NaN or infinity raises an error only if a file is written.
             report: counts texts, tokens and cut texts. Without one, a warning counts the cut texts
                 of the first call that cuts any.
 
@@ -360,7 +360,7 @@ class Encoder(nn.Module):
             The vectors of shape (n, d), memory-mapped if ``out`` is set; (d,) of a single string.
 
         Raises:
-            ConfigError: an option can't be, or ``texts`` is a table, a dictionary or a set.
+            ConfigError: an option is invalid, or ``texts`` is a table, a dictionary or a set.
             DataError: an element is not a text, or a vector for ``out`` is not finite.
         """
         if not (convert_to_numpy or convert_to_tensor):
@@ -425,7 +425,7 @@ class Encoder(nn.Module):
         return self.encode(texts, **self._in_role("passage", options))
 
     def _in_role(self, role: Role, options: dict[str, Any]) -> dict[str, Any]:
-        """Return options of ``encode``, with the prompt of the role if they name none."""
+        """Return options of ``encode``, with the prompt of the role if they contain no prompt."""
         if options.get("prompt") is None and options.get("prompt_name") is None:
             options["prompt"] = role_prompt(self, role, {}, None)
         return options
@@ -463,11 +463,11 @@ class Encoder(nn.Module):
         return (one * other).sum(dim=1)
 
     def get_embedding_dimension(self) -> int:
-        """Return the width of the vectors, ``dim``, under the name in sentence-transformers."""
+        """Return the width of the vectors; sentence-transformers uses this name for ``dim``."""
         return self.dim
 
     def get_sentence_embedding_dimension(self) -> int:
-        """Return the width of the vectors by the name in sentence-transformers before 6."""
+        """Return the width of the vectors; before version 6 sentence-transformers had this name."""
         return self.dim
 
     def __repr__(self) -> str:
@@ -548,7 +548,7 @@ class Encoder(nn.Module):
         weights = self.backbone.state_dict()
         rows = torch.from_numpy(kept).to(self.device)
         weights["word_embeddings.weight"] = weights["word_embeddings.weight"][rows]
-        # On "meta" nothing is allocated or drawn; the copies of the weights are put in its place.
+        # On "meta" no memory is allocated and nothing is drawn; the copies become the weights.
         with meta_device():
             backbone = make_backbone(config)
         copies = {name: tensor.clone() for name, tensor in weights.items()}
@@ -625,7 +625,8 @@ class Encoder(nn.Module):
         Args:
             folder: replaced whole if one of our models is in it.
             dtype: of the stored weights; default: as they are. int8 only for token vectors.
-            weights: False writes all but them, for a folder with graphs that hold them.
+            weights: False = write everything except the weights, for a folder whose graphs hold
+                them.
 
         Raises:
             ConfigError: the folder holds something else.
@@ -714,7 +715,7 @@ def _check_equal(one: Sequence[int], other: Sequence[int]) -> None:
     """Check that vectors can be compared.
 
     Raises:
-        DataError: their widths differ, or the numbers of vectors of pairs.
+        DataError: their widths differ, or, for pairs, their numbers of vectors.
     """
     if tuple(one) != tuple(other):
         raise DataError(
@@ -746,9 +747,9 @@ def load(
         CheckpointError: there is no such model, or it is damaged or of another kind.
         ConfigError: there is no such device here, or an option is unknown or out of range.
     """
-    # Before gigabytes are read.
+    # Checked before gigabytes are read.
     computing = dtype_name(dtype)
-    # torch.device("cpu") == "auto" is False, so that a device passes as well as its name.
+    # torch.device("cpu") == "auto" is False, so both a device and its name can be passed.
     if device is None or device == "auto":
         device = choose_device()
     encoder = Encoder.load(path_or_id, device=device)
@@ -776,14 +777,14 @@ def _refuse_zeros(weights: Mapping[str, Tensor], folder: Path) -> None:
 
 
 def choose_device(name: str | None = None) -> torch.device:
-    """Return the device of that name, or by default the first GPU or else the CPU.
+    """Return the device of that name; by default the first GPU, or the CPU if there is none.
 
     Raises:
         ConfigError: there is no such device here.
     """
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    # An unusable device shows only when something is put there. A torch that was built without CUDA
+    # A device proves unusable only when a tensor is put on it. A torch that was built without CUDA
     # raises an AssertionError.
     try:
         torch.empty(1, device=name)

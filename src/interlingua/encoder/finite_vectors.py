@@ -18,11 +18,11 @@ log = logging.getLogger("interlingua")
 def check_finite(
     vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, error: Error = DataError
 ) -> None:
-    """Check all numbers.
+    """Check that all numbers are finite.
 
     Args:
         vectors: the output of an encoder.
-        name: name of a row in the message, e.g. the text it is the vector of.
+        name: name of a row in the message, e.g. the text of its vector.
         error: class to raise.
 
     Raises:

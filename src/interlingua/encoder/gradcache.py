@@ -21,24 +21,24 @@ def in_parts(
 ) -> Tensor:
     """Encode a batch part by part, and recompute each part when its gradient is needed.
 
-    Between the two only the parts' inputs and results are held, so that a contrastive loss over a
-    batch of any size costs the activations of one part; the price is a second forward pass. The
-    gradients are those of the same parts held all at once: the second pass draws the random numbers
-    of the first. Without dropout the parts do not affect the result, since no sentence sees
-    another.
+    Between the two passes only the inputs and results of the parts are held, so that a contrastive
+    loss over a batch of any size needs memory for the activations of only one part; the cost is a
+    second forward pass. The gradients are the same as if all parts were held at once, since the
+    second pass draws the same random numbers as the first. Without dropout the parts do not affect
+    the result, since no sentence sees another.
 
-    Differs from the paper: autograd asks for the second pass itself, so the loss needs no separate
-    gradient cache, may use the results in any way, and several calls may share the weights.
+    Differs from the paper: autograd itself requests the second pass. So the loss needs no separate
+    gradient cache and may use the results in any way, and several calls may share the weights.
 
     Args:
-        encode: from sentences and their looked-up word embeddings to rows, in order.
+        encode: function from sentences and their looked-up word embeddings to rows, in order.
         batch: any number of sentences.
         word_embeddings: of all tokens. They are looked up for all parts at once, since the gradient
             of each look-up is as large as the vocabulary's matrix.
-        size: sentences of a part, at most.
+        size: largest number of sentences of a part.
 
     Returns:
-        the parts' rows behind one another.
+        the rows of all parts, one part after another.
     """
     parts = split_batch(batch, size)
     inputs = torch.split(word_embeddings, [len(part.input_ids) for part in parts])

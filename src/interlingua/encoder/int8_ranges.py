@@ -17,7 +17,7 @@ from interlingua.errors import DataError
 
 
 class MeasurableModel(TextEncoder, Protocol):
-    """A model with settings for ranges, as ``calibrate_ranges`` needs besides its vectors."""
+    """A model with settings that hold ranges; ``calibrate_ranges`` needs them and its vectors."""
 
     settings: EncodingSettings
 
@@ -38,8 +38,8 @@ def calibrate_ranges(
     Args:
         encoder: the model.
         texts: any iterable.
-        dims: widths of vectors; default: the model's, and those smaller ones it was trained to be
-            cut to.
+        dims: widths of vectors; default: the model's width, and the smaller widths to which its
+            vectors were trained to be cut.
         prompt: see ``encode``.
         language: see ``encode``.
 

@@ -27,12 +27,12 @@ class ModelInfo:
             else ``assumed``.
         normalized: whether the model scales its vectors to length 1 by itself, if known.
         dtype: of the weights.
-        max_tokens: longer texts are cut.
+        max_tokens: largest number of tokens of a text; longer texts are cut.
         device: where it runs.
-        overrides: settings that the user changed from the model's own, ``pooling=cls``.
-        training: what the run that made it says of itself, see ``training_record``.
-        kept_as: what vectors may be kept under without a digest: an endpoint's address, a version
-            its user gave.
+        overrides: settings that the user changed from the model's own, such as ``pooling=cls``.
+        training: record of the training run that made it, see ``training_record``.
+        kept_as: name under which vectors may be stored if there is no digest: an endpoint's
+            address, or a version that the user set.
     """
 
     name: str
@@ -51,7 +51,7 @@ class ModelInfo:
 
     @property
     def identity(self) -> str | None:
-        """Identify the model in the cache of vectors.
+        """Identifier of the model in the cache of vectors.
 
         It is None if a change of the model would go unnoticed.
         """
@@ -63,7 +63,7 @@ class ModelInfo:
 
     @property
     def revision(self) -> str:
-        """The first 12 digits of the digest, or mteb's word for none."""
+        """The first 12 digits of the digest, or the word that mteb uses if there is none."""
         if not self.digest:
             return "no_revision_available"
         return self.digest[:12]
@@ -102,7 +102,7 @@ def describe_encoder(encoder: Any, *, name: str | None = None) -> ModelInfo:
 
 
 def encoding_text(encoder: Any, prompt: str | None) -> str:
-    """Return the settings of an encoding as an identifier: the prompt's text, and a cut.
+    """Return the settings of an encoding as an identifier: the prompt's text and the cut width.
 
     Args:
         encoder: any encoder.

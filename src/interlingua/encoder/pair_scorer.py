@@ -44,12 +44,13 @@ class PairTemplate(NamedTuple):
     def of(cls, vocabulary: Vocabulary) -> PairTemplate:
         """Infer the template of a vocabulary from its tokenizer's treatment of a pair.
 
-        The mask token is the separator if the tokenizer puts nothing between.
+        The mask token is the separator if the tokenizer adds no special tokens to a pair.
 
         Raises:
             ConfigError: it treats pairs in a way that can't be made from single sentences.
         """
-        # The same text by itself and twice: what the pair has besides two texts is its template.
+        # One text is encoded as a sentence and as a pair with itself: the tokens of the pair that
+        # are not part of the two texts are its template.
         one = vocabulary.tokenizer.encode("a")
         two = vocabulary.tokenizer.encode("a", "a")
         text = [index for index, special in enumerate(one.special_tokens_mask) if not special]
@@ -59,7 +60,7 @@ class PairTemplate(NamedTuple):
         # len(two) = len(one) + separator + len(one) - opening.
         between = max(len(two.ids) - 2 * len(one.ids) + opening, 0)
         template = cls(opening, tuple(two.ids[len(one.ids) : len(one.ids) + between]))
-        # Built again from its parts it must be what the tokenizer made.
+        # The pair rebuilt from its parts must be equal to the tokenizer's.
         if [*one.ids, *template.separator, *one.ids[opening:]] != two.ids:
             raise ConfigError(
                 "the vocabulary joins pairs in an unsupported way; use a vocabulary like that of"
@@ -75,15 +76,15 @@ class PairTemplate(NamedTuple):
         between = len(self.separator)
         opening = self.opening_tokens
         rows = a.batch_size
-        # Tokens that a pair has more than its two sentences; below zero without a separator.
+        # Number of tokens of a pair minus those of its sentences; negative without a separator.
         more = between - opening
         pairs_before = torch.arange(rows + 1, device=a.cu_seqlens.device).int()
         cu_seqlens = a.cu_seqlens + b.cu_seqlens + more * pairs_before
         starts = cu_seqlens[:-1].long()
         ends_of_a = starts + a.lengths
         ids = a.input_ids.new_empty(len(a.input_ids) + len(b.input_ids) + more * rows)
-        # The opening tokens of b fall on the separator or the end of a, which are written after
-        # them.
+        # The opening tokens of b are put where the separator or the end of a belongs; both are
+        # written later and replace them.
         ids[ends_of_a[b.sequence_ids()] + more + b.positions()] = b.input_ids
         ids[starts[a.sequence_ids()] + a.positions()] = a.input_ids
         for offset, token in enumerate(self.separator):
@@ -115,7 +116,7 @@ class PairScorer(nn.Module):
     """An encoder that reads pairs, and the head that scores them.
 
     Args:
-        encoder: reads the joined sequences; its own pooling plays no part.
+        encoder: reads the joined sequences; its own pooling is not used.
         pooling: the head's input: the first token's state, or the mean of all.
         dropout: of the head.
     """

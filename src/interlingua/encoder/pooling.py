@@ -13,8 +13,8 @@ from interlingua.runtime.devices import on_device
 PoolingMode = Literal["cls", "mean", "max"]
 POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")
 SEVERAL_THREADS = 1 << 15
-"""Fewer numbers than this are added up by one thread. ``index_add`` takes several for a single row,
-and these keep cores busy for a while afterwards, which encoding the next query needs."""
+"""One thread adds up fewer numbers than this. ``index_add`` uses several threads even for one row,
+and they keep cores busy for a while that the encoding of the next query needs."""
 
 
 class HiddenStates(NamedTuple):
@@ -22,14 +22,14 @@ class HiddenStates(NamedTuple):
 
     A sentence without tokens pools to zeros.
 
-    The states may be on a device, the rest best stays on the host, see ``devices.py``.
+    The states may be on a device; the other fields should stay on the host, see ``devices.py``.
     """
 
     states: Float[Tensor, "t d"]
     cu_seqlens: Int[Tensor, " b+1"]
     special: Bool[Tensor, " t"] | None = None
-    """Tokens that the tokenizer put around the text (``<s>``, ``[SEP]``); None = not known,
-    none."""
+    """Tokens that the tokenizer put around the text (``<s>``, ``[SEP]``); None = unknown, no token
+    is treated as special."""
 
     def cls(self) -> Float[Tensor, "b d"]:
         """Return the state of each sentence's first token."""
@@ -42,7 +42,7 @@ class HiddenStates(NamedTuple):
     def mean(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Return the mean state of each sentence's tokens, summed in float32."""
         kept = self._kept(include_special=include_special)
-        # A sentence without tokens is 0 / 1.
+        # The mean of a sentence without tokens is 0 / 1.
         return kept._sums() / kept.lengths().clamp(min=1)[:, None]
 
     def max(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
@@ -75,7 +75,7 @@ class HiddenStates(NamedTuple):
         return self._bounds().diff()
 
     def sentence_of_token(self) -> Int[Tensor, " t"]:
-        """Return the index of its sentence for each token."""
+        """Return, for each token, the index of its sentence."""
         lengths = self.lengths()
         sentences = torch.arange(len(lengths), device=lengths.device)
         # With the size of the result torch need not wait for the device to sum the lengths.
@@ -86,7 +86,7 @@ class HiddenStates(NamedTuple):
         if self.special is None:
             return self
         kept = ~self.special
-        # How many tokens are kept before each one: at a boundary, where that boundary goes.
+        # Number of kept tokens before each token; at a boundary, this is its new position.
         counts = torch.cat([kept.new_zeros(1, dtype=torch.long), kept.long().cumsum(0)])
         rows = self._here(kept.nonzero()[:, 0])
         return HiddenStates(self.states[rows], counts[self.cu_seqlens.long()])

@@ -29,9 +29,9 @@ _FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
 }
 FEW_ROWS = 2
-"""Largest number of vectors that one thread multiplies if gradients are not recorded: torch takes
-several even for one vector, and these keep cores busy for a while afterwards, which encoding the
-next query needs. torch adds so few vectors in another order than more of them, too."""
+"""Largest number of vectors that one thread multiplies if gradients are not recorded. torch uses
+several threads even for one vector, and they keep cores busy for a while that the encoding of the
+next query needs. Also, for few vectors torch adds in another order than for more vectors."""
 
 
 class Dense(nn.Module):
@@ -70,7 +70,7 @@ class Dense(nn.Module):
         return cls.of(np.eye(width), np.zeros(width))
 
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b e"]:
-        """Compute the layer's output, in float32 or wider also under autocast."""
+        """Compute the layer's output, in float32 or wider even under autocast."""
         with torch.autocast(vectors.device.type, enabled=False):
             transformed = self._transformed(vectors.to(self.linear.weight.dtype))
         activated: Tensor = _FUNCTIONS[self.activation](transformed)
@@ -106,7 +106,7 @@ class PostPooling(nn.Sequential):
 
     def __init__(self, layers: Sequence[Dense | Normalize] = ()) -> None:
         super().__init__(*layers)
-        # Each with the next one; Normalize layers between them leave the width as it is.
+        # Compare each Dense layer with the next; Normalize layers between them keep the width.
         for before, after in zip(self.dense_layers, self.dense_layers[1:], strict=False):
             if before.linear.out_features != after.linear.in_features:
                 raise ConfigError(

@@ -11,16 +11,16 @@ from jaxtyping import Float32
 Encode = Callable[..., Float32[np.ndarray, "n d"]]
 """Function from a list of texts to one vector per text, in order.
 
-Its model, prompt and settings are bound; ``language=`` is the code of the texts' language. One that
-also has the keyword ``show_progress_bar`` counts the texts that are embedded.
+Its model, prompt and settings are bound; ``language=`` is the code of the texts' language. If the
+function also has the keyword ``show_progress_bar``, it counts the texts that are embedded.
 """
 
 
 class TextEncoder(Protocol):
     """The interface that evaluation, mining, search and serving need of a model.
 
-    One that embeds questions and passages by methods of their own has ``encode_queries`` and
-    ``encode_passages`` too, see ``encoder/query_and_passage.py``.
+    An encoder with separate methods for questions and passages also has ``encode_queries`` and
+    ``encode_passages``, see ``encoder/query_and_passage.py``.
     """
 
     @property

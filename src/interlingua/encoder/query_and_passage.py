@@ -24,14 +24,14 @@ def role_prompt(
     """Return the prompt to put before a question or a passage.
 
     Args:
-        encoder: its own prompt for the role comes before ``prompt``.
+        encoder: its own prompt for the role takes precedence over ``prompt``.
         role: of the text.
-        given: the user's prompts by role; they come first.
+        given: the user's prompts by role; they take precedence over all others.
         prompt: the user's prompt for everything.
     """
     if role in given:
         return given[role]
-    # A prompt that the model has for the role comes before one for everything.
+    # The model's prompt for the role takes precedence over the prompt for everything.
     own = getattr(getattr(encoder, "settings", None), "prompts", {})
     return next((name for name in PROMPT_NAMES[role] if name in own), prompt)
 
@@ -56,7 +56,7 @@ def encode_in_role(
         role: of the texts.
         options: language and batch_tokens.
     """
-    # Questions have no titles, and the method for them no such argument.
+    # Questions have no titles, and their method has no such argument.
     extra = {}
     if role == "passage":
         extra = {"titles": titles}

@@ -42,7 +42,7 @@ class SnapshotCache:
         self.clear()
         frozen = freeze(backbone, dtype)
         if state is not None and not backbone.training:
-            # Holding the weights prevents other ones from getting their addresses.
+            # While the weights are held here, no other tensors can get their addresses.
             self._kept = frozen, state, [weight.detach() for weight in backbone.parameters()]
         return frozen
 
@@ -78,9 +78,9 @@ def _state(backbone: Backbone) -> _State | None:
 
 
 def _weights(module: nn.Module) -> list[Tensor]:
-    """Return the tensors of ``parameters()``, which takes several times as long.
+    """Return the tensors of ``parameters()`` in a fraction of its time.
 
-    A short text would wait for it.
+    A short text would have to wait for ``parameters()``.
     """
     weights: list[Tensor | None] = []
     modules: list[nn.Module | None] = [module]

@@ -103,7 +103,7 @@ def without(
     input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], kept: Bool[Tensor, " t"]
 ) -> tuple[Int64[Tensor, " k"], Int64[Tensor, " b"]]:
     """Return the kept tokens, and the start of each sentence among them."""
-    # How many tokens are kept before each one.
+    # Number of kept tokens before each token.
     before = F.pad(kept.cumsum(0), (1, 0))
     return input_ids[kept].long(), before[cu_seqlens[:-1].long()]
 
@@ -148,7 +148,7 @@ class StaticRunner:
 
         No token's vector is stored, so ``batch_tokens`` has no effect.
         """
-        # Straight into arrays of known sizes: the lists of ids are most of the work here.
+        # Copied directly into arrays of known sizes: the lists of ids are most of the work here.
         lengths = np.fromiter(map(len, window), dtype=np.int64, count=len(window))
         ends = np.concatenate([np.zeros(1, dtype=np.int64), lengths.cumsum()])
         all_ids = itertools.chain.from_iterable(window)

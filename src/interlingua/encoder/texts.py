@@ -16,7 +16,8 @@ from interlingua.errors import ConfigError, DataError, with_article
 PAIRS = "pairs"
 """Name of an iterable of pairs in errors."""
 VISIBLE = re.compile(
-    # Not white space, a control character, a soft hyphen, or a space of no width or mark of order.
+    # Anything but white space, control characters, soft hyphens, zero-width spaces, and marks of
+    # text direction or byte order.
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
 
@@ -41,7 +42,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
         ConfigError: it is a single text, a table, a dictionary or a set, or can't be iterated over.
         DataError: (later) an element is not a text, or not one that UTF-8 can write.
     """
-    # Now, while the generator below checks nothing before it is read.
+    # Checked now, since the generator below checks nothing until it is read.
     refuse_container(texts, what)
     if is_arrow(texts):
         texts = arrow_values(texts)
@@ -98,7 +99,7 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
     place = f"{what}: row {row:,} (counted from 0)"
     if not isinstance(text, str):
         raise DataError(f"{place} is {_described(text)}")
-    # Half of a surrogate pair, as text decoded by a wrong encoding has it. ASCII needs no look.
+    # Text decoded with a wrong encoding may have half of a surrogate pair. ASCII needs no check.
     if not text.isascii():
         try:
             text.encode()
@@ -114,7 +115,7 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
 
 def _described(value: Any) -> str:
     """Describe a value that is not a text, and the remedy."""
-    # None, NaN, the only value that differs from itself, or pandas.NA.
+    # None, pandas.NA, or NaN (the only value that is not equal to itself).
     is_missing = (
         value is None
         or (isinstance(value, float) and value != value)

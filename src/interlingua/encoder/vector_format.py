@@ -55,18 +55,18 @@ class Int8Ranges(NamedTuple):
 
     @property
     def starts(self) -> Float32[ndarray, " d"]:
-        """Lower ends."""
+        """Lower ends of the ranges."""
         return np.array(self.minimum, dtype=np.float32)
 
     @property
     def steps(self) -> Float32[ndarray, " d"]:
-        """Widths of a step; 1 for a dimension that is the same everywhere."""
+        """Width of a step of each dimension; 1 for a dimension with the same value everywhere."""
         steps = (np.array(self.maximum, dtype=np.float32) - self.starts) / np.float32(_STEPS)
         return np.where(steps == 0, np.float32(1), steps)
 
 
 def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
-    """Parse the content of ``int8_ranges.json``, which the schema of that file has passed.
+    """Parse the content of ``int8_ranges.json``, which must have passed the schema of that file.
 
     Raises:
         ValueError: ranges have another number of dimensions than their key, or end below their
@@ -89,7 +89,7 @@ def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
 def quantize_vectors(
     vectors: Float32[ndarray, "n d"], precision: VectorPrecision, ranges: Int8Ranges | None = None
 ) -> Num[ndarray, "n c"]:
-    """Convert vectors to another precision; binary ones have a column for eight dimensions.
+    """Convert vectors to another precision; binary ones have one column per eight dimensions.
 
     Args:
         vectors: in float32.
@@ -122,7 +122,7 @@ def dequantize_vectors(
 
     Args:
         codes: output of ``quantize_vectors``, of any precision but float32.
-        width: d, elements of a vector; as many columns are int8, an eighth of them bits.
+        width: d, elements of a vector; int8 codes have d columns, bit codes an eighth of that.
         ranges: for int8.
 
     Raises:
@@ -143,7 +143,7 @@ def dequantize_vectors(
             f" shape {codes.shape}"
         )
     packed = codes
-    # By way of 16 bits, since a signed byte has no room for the summand.
+    # Computed in 16 bits, since the summand does not fit into a signed byte.
     if codes.dtype == np.int8:
         packed = (codes.astype(np.int16) + OFFSET).astype(np.uint8)
     bits = np.unpackbits(packed, axis=1, count=width)
@@ -165,7 +165,7 @@ class VectorFormat:
 
     Attributes:
         width: elements that are kept, from the first.
-        cuts: whether these are not all.
+        cuts: whether these are only a part of all elements.
         normalize: whether cut vectors are scaled to length 1.
         precision: type of the stored elements.
         ranges: for int8.
@@ -203,7 +203,7 @@ class VectorFormat:
         longest = settings.truncate_dim or width
         if dim is not None:
             check_width(dim, longest)
-        # Ranges are those of one width: the elements of shorter vectors are scaled otherwise.
+        # Ranges apply to a single width: elements of shorter vectors are scaled differently.
         kept = dim or longest
         ranges = settings.int8_ranges.get(kept)
         if precision == "int8" and not normalize:
@@ -225,7 +225,7 @@ class VectorFormat:
         """Convert the vectors to this format.
 
         Raises:
-            DataError: a vector that is not finite would become a code that looks like any other.
+            DataError: a vector is not finite; its code would look like any other.
         """
         if self.precision != "float32":
             check_finite(vectors, lambda row: f"text {row + 1} of a block")

@@ -37,22 +37,24 @@ def build_tasks(
 ) -> list[Task]:
     """Build the tasks of a suite.
 
-    Tasks named in a group receive the options that they have.
+    Settings of a group of tasks apply to each of its tasks that has such an option.
 
     Args:
-        suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas;
-            ``mteb:`` with the name of a task of mteb, or tasks built with options of their own.
+        suite: names of tasks or of groups of tasks (``sts``, ``retrieval``), as a list or separated
+            by commas; ``mteb:`` followed by the name of a task of mteb; or task objects with
+            options of their own.
         languages: see ``evaluate``.
         compare: see ``evaluate``.
         settings: ``task.option=value`` with the value in TOML, e.g. ``stsb.split=dev`` or
             ``retrieval.bm25=true``.
-        data: of a name for several tasks, those without data here are left out, with a warning; so
-            are languages that some of the tasks lack.
+        data: the folder of the data sets. Tasks of a group without data in it are left out, with a
+            warning; so are languages that some of the tasks lack.
 
     Raises:
-        ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what
-            it is set to; or no task or language is named.
-        DataError: of several tasks under one name none has data here; or no task has a language.
+        ConfigError: the name of a task is unknown (the error suggests the nearest one), an option
+            or its value is unknown, or the list of tasks or languages is empty.
+        DataError: no task of a group has data in the folder, or all tasks lack a requested
+            language.
     """
     check_choice("compare", compare, ("index", "text"))
     if isinstance(suite, str):
@@ -86,7 +88,7 @@ def build_tasks(
 
 
 def _check_settings_are_of(suite: Sequence[str | Task], options_of: Mapping[str, Any]) -> None:
-    """Refuse settings of a task, or of a name of several, that is not in the suite."""
+    """Refuse settings of a task, or of a group of tasks, that is not in the suite."""
     members = [SUITES.get(item, (item,)) for item in suite if isinstance(item, str)]
     names = [TASKS.label(name) for name in itertools.chain.from_iterable(members)]
     for name, values in options_of.items():
@@ -99,7 +101,7 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parse settings: ``["stsb.split=dev"]`` -> ``{"stsb": {"split": "dev"}}``.
 
     Raises:
-        ConfigError: one is not ``task.option=value``.
+        ConfigError: a setting does not have the form ``task.option=value``.
     """
     table: dict[str, dict[str, Any]] = {}
     for setting in settings:
@@ -118,11 +120,11 @@ def _build(
 ) -> Task:
     """Build one task with its own options.
 
-    Settings of a group's name go to the members that have such an option.
+    Settings of a group apply to each of its tasks that has such an option.
     """
     family = name
     of_family = ""
-    # "package.module:Class" names a task's own class; any other colon is mteb:STS17
+    # "package.module:Class" is the place of a class; any other colon is one as in mteb:STS17
     if not TASKS.is_place(name):
         family, _, of_family = name.partition(":")
     kind = resolve_name(TASKS, family)
@@ -143,7 +145,7 @@ def _build(
     if of_family:
         own["task"] = of_family
     task: Task = from_mapping(kind, own, where=f"--set {label}")
-    # of the options for all tasks those that this one has
+    # of the options that apply to all tasks, use those that this task has
     common = {key: value for key, value in options.items() if key in known}
     return dataclasses.replace(task, **common)
 
@@ -183,7 +185,7 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
         data: the folder that holds the data sets.
 
     Raises:
-        LanguageAbsentError: no task has a language, or none is left.
+        LanguageAbsentError: all tasks lack a requested language, or no task is left.
     """
     if len(tasks) < 2:
         return list(tasks)
@@ -223,7 +225,7 @@ def _of_its_own(task: Any, data: Path) -> tuple[Task | None, dict[str, LanguageA
                 return None, absent
             task = dataclasses.replace(task, languages=left)
         except DataError:
-            # a fault from the start is left to the run to refuse; one that shows once languages
-            # are dropped means that the rest can't be measured
+            # if no language was dropped, the run itself reports the fault; if some were dropped,
+            # the remaining languages can't be measured
             return (None if absent else task), absent
     return task, absent

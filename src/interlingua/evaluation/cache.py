@@ -1,7 +1,7 @@
 """A cache that embeds each text once: vectors are kept in a file, so memory does not grow.
 
-The file is kept until a suite that was stopped is run again, or in a cache for all further runs of
-the same model.
+The file of an interrupted suite is kept until the suite is run again; in a cache, it is kept for
+all further runs of the same model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from interlingua.evaluation.vector_files import VectorFiles
 from interlingua.storage.files import PathLike, atomic_write
 
 _COUNTED_AT_ONCE = 2**20
-"""Rows to look up marks of at a time."""
+"""Number of rows whose marks are looked up at a time."""
 UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
 """Settings that change no vector, or only its width."""
 
@@ -61,19 +61,20 @@ class CachedEncoder:
         batch_tokens: token budget of a batch.
         role_prompts: put before questions and passages instead of the model's own prompts for
             these.
-        unfinished: the file of the vectors during the block, kept if an exception ends it; a block
-            with the same file starts with its content. A temporary file if none.
-        kept: a folder for vectors that stay however the block ends, see ``VectorFiles``; instead of
-            ``unfinished``.
+        unfinished: the file of the vectors during the ``with`` block. It is kept if an exception
+            ends the block, and a later block with the same file starts with its content. None for a
+            temporary file.
+        kept: a folder, used instead of ``unfinished``, for vectors that are kept however the block
+            ends; see ``VectorFiles``.
         budget: when to stop embedding.
 
     Attributes:
         encoded_texts: texts embedded so far.
         reused_texts: texts with a vector from before.
         encode_seconds: time spent in the encoder.
-        report: on all texts embedded, if the encoder reports cut texts.
-        two_towers: whether the encoder embeds questions and passages by methods of their own.
-        used_prompts: role -> the text put before what had that role.
+        report: the encoder's report on all embedded texts, if it reports cut texts; otherwise None.
+        two_towers: whether the encoder has separate methods for questions and passages.
+        used_prompts: role -> the text put before all texts of that role.
     """
 
     def __init__(
@@ -142,8 +143,8 @@ class CachedEncoder:
     def counts(self) -> dict[str, object]:
         """Return the task's counts by name.
 
-        ``texts`` are distinct ones, of which ``truncated_texts`` were cut; None if the encoder does
-        not report it.
+        ``texts`` is the number of distinct texts, ``truncated_texts`` the number of those that were
+        cut, or None if the encoder does not report cut texts.
         """
         return {
             "texts": int(np.count_nonzero(self._is_requested)),
@@ -290,7 +291,8 @@ class CachedEncoder:
         if self.report is not None:
             options["report"] = self.report
         if self._is_own:
-            # as the model gives them: a classifier, or an inner product, may need their lengths
+            # normalized only if the model does so: a classifier or an inner product may need the
+            # lengths
             options["normalize_embeddings"] = self._encoder.settings.normalize
             # kept whole, for runs with other widths
             options["truncate_dim"] = None

@@ -31,11 +31,11 @@ def choose_examples(
     """Choose the wrong items to keep: those with the lowest checksums of their texts.
 
     The sample does not depend on the size of the errors. It is the same for every encoder as far as
-    the same items are wrong (bottom-k sampling), so encoders can be compared side by side. Its
-    first entries are a smaller such sample.
+    the same items are wrong (bottom-k sampling), so encoders can be compared side by side. The
+    first entries of a sample are a smaller sample of the same kind.
 
     Args:
-        wrong: whether each item is.
+        wrong: whether each item is wrong.
         texts: of the items.
         limit: maximum number to keep.
         of: the name of the sample; samples of the same texts differ by name.
@@ -61,7 +61,7 @@ def wrong_neighbors(
     Candidate i is the translation of query i.
 
     Args:
-        right: whether each was found.
+        right: whether the translation of each query was found.
         predicted: the candidate retrieved for each query.
         queries: their texts.
         candidates: their texts.
@@ -84,8 +84,8 @@ def wrong_neighbors(
             measure=measure,
         )
 
-    # the checksum is of the languages too: else the English sentences would be the same for all
-    # languages
+    # the checksum includes the languages: otherwise, the same English sentences would be chosen for
+    # all languages
     sampled = choose_examples(~right, queries, limit, of="-".join(languages))
     return tuple(map(example_of, sampled))
 
@@ -96,8 +96,8 @@ def cosine_of(
     """Return a function that computes the cosine of row i of x and row j of y."""
 
     def cosine(i: int, j: int) -> float:
-        # not ``row_cosines``, which is float64: in float32, as the search that found the neighbors;
-        # the vectors need not be of length 1; a vector of zeros has a cosine of 0
+        # in float32, as in the search that found the neighbors, and not by ``row_cosines``, which
+        # uses float64; the vectors need not have length 1; a vector of zeros has a cosine of 0
         lengths = float(np.linalg.norm(x[i]) * np.linalg.norm(y[j]))
         return float(x[i] @ y[j]) / max(lengths, 1e-12)
 
@@ -130,7 +130,7 @@ def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
     """Read the examples that ``write_examples`` wrote; none if the file does not exist.
 
     Raises:
-        DataError: a line is none of its lines.
+        DataError: a line does not have the form that ``write_examples`` writes.
     """
     if not path.exists():
         return {}

@@ -39,7 +39,8 @@ class StoredEncode:
             key: text for key, text, row in zip(keys, texts, rows.tolist(), strict=True) if row < 0
         }
         new = list(missing.items())
-        # Each portion is stored before the next one is embedded: a run that is killed loses one.
+        # Each portion is stored before the next one is embedded: a run that is killed loses one
+        # portion.
         for first in range(0, len(new), PORTION):
             portion = new[first : first + PORTION]
             vectors = self.encode([text for _, text in portion], language=language)
@@ -54,7 +55,7 @@ def kept_vectors(encode: Encode, folder: Path, identity: str) -> Iterator[Encode
 
     Args:
         encode: returns the vectors of texts.
-        folder: with a folder of vectors for each model.
+        folder: it contains a folder of vectors for each model.
         identity: of the model and its settings. Vectors of another one are not used.
     """
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]

@@ -74,9 +74,9 @@ def fill_task(task: Any, subsets: Mapping[str, ColumnValues]) -> None:
     """Fill a task of mteb with local data; the task runs only on these.
 
     Args:
-        task: its subsets become those that it has among these.
-        subsets: by mteb's name, or with the languages and the two columns of texts the other way
-            round.
+        task: its subsets are restricted to those in ``subsets``.
+        subsets: columns by mteb's name of the subset; the languages in a name, and with them the
+            two columns of texts, may be in the opposite order.
     """
     from datasets import Dataset
 

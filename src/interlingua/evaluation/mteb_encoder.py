@@ -42,8 +42,8 @@ class MTEBEncoder:
         self._encoder = encoder
         self._progress = progress
         self._by_subset: Mapping[str, list[str]] = task.metadata.hf_subsets_to_langscripts
-        # mteb gives the texts of a column and not which one it is, so the column of a pair of
-        # languages is recognized by a digest of its texts
+        # mteb passes the texts of a column but not its name, so the column of a pair of languages
+        # is recognized by a digest of its texts
         self._by_column: dict[str, str] = {}
         for subset, languages in self._by_subset.items():
             if len(languages) == 2:
@@ -76,7 +76,7 @@ class MTEBEncoder:
         role: Role | None = None
         if prompt_type is not None:
             role = _ROLES[prompt_type.value]
-        # of the texts as mteb joins them, title and body, whatever the encoder reads
+        # the digest is of the texts as mteb joins title and body, whatever the encoder reads
         digest = content_sha256([texts])
         self.digests.add(digest)
         if not texts:
@@ -114,7 +114,7 @@ class MTEBEncoder:
 
     def _language(self, subset: str, digest: str) -> str | None:
         """Return the language of the texts, or None if mteb does not specify it."""
-        # parallel sets are called by a column's language
+        # for parallel sets, mteb passes the language of a column as the name of the subset
         languages = self._by_subset.get(subset, [subset])
         if len(languages) == 1:
             return find_code(languages[0])

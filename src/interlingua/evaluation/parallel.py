@@ -1,4 +1,4 @@
-"""Line-aligned texts in many languages, and their vectors in a file that memory need not hold."""
+"""Line-aligned texts in many languages, and their vectors in a file instead of in memory."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def language_files(folder: Path) -> dict[str, Path]:
     Raises:
         DataError: two files are of one language, or the files are of several texts.
     """
-    # the most particular way of naming files first
+    # the most specific way of naming files first
     if ntrex := ntrex_language_files(folder):
         return ntrex
     files = max(aligned_files(folder), find_named_files(folder), key=len)
@@ -114,7 +114,8 @@ def choose_files(
     """
     folder = find_folder(data, (FLORES,), language_files, ALIGNED).resolve()
     files = language_files(folder)
-    # the default is a group only if it is complete; else its mean would pass for the whole group's
+    # the default is a group only if it is complete; otherwise, the mean of a part would look like
+    # that of the whole group
     if languages is None and set(_GROUPS[DEFAULT_GROUP]) <= set(files):
         languages = [DEFAULT_GROUP]
     available = {code: parse(code).language.code for code in files}
@@ -138,8 +139,8 @@ def read_parallel(
         at_least: languages that are needed.
 
     Raises:
-        DataError: files are missing, broken, of unequal length or two of one language, a language
-            is not among them, or they are too few.
+        DataError: files are missing or broken, have unequal numbers of lines, or are too few; two
+            files are of one language; or a requested language has no file.
     """
     files = choose_files(data, languages, also=also)
     folder = next(iter(files.values())).parent
@@ -188,7 +189,7 @@ def unit_vectors(
             # created with the first vectors, which determine the width; the map outlives the closed
             # file
             with tempfile.TemporaryFile(prefix="interlingua-") as file:
-                # else a full disk ends the process with a bus error, without a word
+                # otherwise, a full disk ends the process with a bus error and no message
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, 4 * count * vectors.size)
                 table = np.memmap(file, np.float32, "w+", shape=(count, *vectors.shape))

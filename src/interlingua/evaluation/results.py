@@ -59,7 +59,7 @@ _LATER_FIELDS: dict[str, Any] = {
 NOT_OF_THE_KIND = (ValueError, KeyError, TypeError, AttributeError, StopIteration)
 """Errors of reading JSON that is not a result or an analysis."""
 Write = Callable[[Path], None]
-"""Function that makes a file of that name, complete."""
+"""Function that writes the complete file at a path."""
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:
@@ -67,10 +67,10 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
 
     Args:
         result: with its provenance.
-        folder: gets ``results/{model}/{revision}/{Task}.json``. A revision made with settings that
-            are not the defaults (prompt, pooling, languages, ...) carries their digest, and the
-            file's name that of data that are not a published set, or another part of it than what
-            is there, so that one never overwrites another.
+        folder: gets ``results/{model}/{revision}/{Task}.json``. The revision includes a digest of
+            settings that are not the defaults (prompt, pooling, languages, ...). The file's name
+            includes a digest of the data if they are not a published set, or if the existing file
+            is a result on other data. So no result overwrites another.
 
     Returns:
         The file.
@@ -107,7 +107,7 @@ def _free_path(result: TaskResult, folder: Path) -> Path:
     try:
         existing = parse_json(read_json_text(path))[OWN]["data_sha256"]
     except (OSError, ValueError, KeyError, TypeError):
-        # nothing there, or no result, which may be overwritten
+        # there is no file, or a file that is not a result and may be overwritten
         return path
     if existing == result.data_sha256:
         return path
@@ -210,8 +210,8 @@ def read_results(
         needed: whether there must be a result, and not only analyses.
 
     Raises:
-        DataError: a path is missing, a file is not a result, or a folder holds neither results nor
-            analyses, or none of them a result.
+        DataError: a path is missing, a file is not a result, a folder holds neither results nor
+            analyses, or there is no result although one is needed.
     """
     folders = [Path(path) for path in paths]
     files = [file for path in folders for file in _result_files(path)]
@@ -238,7 +238,7 @@ def read_table(
 
     Args:
         path: of the table, which may hold results and analyses.
-        read: makes one of a line.
+        read: makes a record of a line's content.
         analyses: whether to read the analyses and not the results.
         kind: name of the records, for errors.
 
@@ -429,23 +429,23 @@ def write_together(
 
     Args:
         path: of the result.
-        render: returns the content of the result from the digests of its files, by the end of their
-            names.
+        render: returns the content of the result. Its argument maps the end of each file's name to
+            the file's digest.
         sidecars: path -> function that writes it; if None, an existing file is removed.
     """
     with exclusive(
         path.parent, remedy="use another --output", name=f".{path.stem}.lock", wait=True
     ):
-        # 1. the larger files, under names that no result counts yet
+        # 1. write the larger files, under temporary names that no result refers to yet
         digests = {}
         for sidecar, write in sidecars.items():
             if write is not None:
                 write(_next_name(sidecar))
                 digests[_key_of(path, sidecar)] = sha256_file(_next_name(sidecar))
-        # 2. the result with their digests: from this moment on all of them count
+        # 2. write the result with their digests: from this moment on, all files are valid
         with atomic_write(path) as file:
             file.write(render(digests))
-        # 3. their usual names, which a reader can do without
+        # 3. give the files their usual names, which a reader does not need
         for sidecar, write in sidecars.items():
             if write is None:
                 sidecar.unlink(missing_ok=True)
@@ -464,7 +464,7 @@ def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
             under its usual name.
 
     Raises:
-        DataError: there is a file, but another than the result was written with.
+        DataError: the existing file is not the one that the result was written with.
     """
     existing = [file for file in (sidecar, _next_name(sidecar)) if file.exists()]
     # a result of an earlier version names no digests

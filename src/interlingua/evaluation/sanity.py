@@ -1,9 +1,9 @@
-"""Checks of pooling, prompt and scale on a small probe: is the encoder read as it was trained?
+"""Checks of pooling, prompt and scale on a small probe: is the encoder used as it was trained?
 
-The probe is a file of sentences with their translations and paraphrases. An encoder that is read
+The probe is a file of sentences with their translations and paraphrases. An encoder that is used
 with the wrong pooling, or without its prompt, finds fewer of them. A warning is issued only if
-another way of reading is better by a margin that chance does not explain (a sign test on the
-searches in which the two differ).
+another *reading* (pooling or prompt) is better by a margin that chance does not explain (a sign
+test on the searches in which the two differ).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from interlingua.storage.arrays import normalize_rows
 COMMON_PROMPT = "query: "
 """Tried on a model that names no prompts of its own; many were trained with it."""
 MOST_COSINE = 0.9
-"""Unrelated sentences above this leave thresholds no room."""
+"""Mean cosine of unrelated sentences above which a threshold on cosines is unreliable."""
 _LEAST_GAIN = 0.05
-"""Gain, as a fraction of the probe, with which another reading counts as better ..."""
+"""Minimum gain, as a fraction of all searches, at which another reading counts as better."""
 LEAST_DEVIATIONS = 3.0
-"""... and how many standard deviations of the items on which the two differ."""
+"""Minimum gain in standard deviations, over the searches in which the two readings differ."""
 UNEQUAL_LENGTHS = 0.01
 """Spread of the vectors' lengths, as a fraction of their mean, above which inner products are not
 cosines."""
@@ -53,7 +53,7 @@ class Sanity(NamedTuple):
 
     Attributes:
         warnings: a line for everything that looks wrong.
-        measured: the numbers behind them.
+        measured: the numbers that the warnings are based on.
     """
 
     warnings: tuple[str, ...]
@@ -142,9 +142,9 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, P
 
     Other poolings are tried if token states are available, and a prompt if none is set.
 
-    One pass over the probe computes all poolings. A prompt needs another pass; it is the first of
-    the model's own, or a common one. The model's name is not used: a model that was trained further
-    may need another prompt, or none.
+    One pass over the probe computes all poolings. A prompt needs another pass; the prompt is the
+    first of the model's own prompts, or a common one. The model's name is not used: a model that
+    was trained further may need another prompt, or none.
     """
     pooled = _pooled(encoder, prompt)
     by_mode: dict[str, ProbeVectors] = {}
@@ -153,7 +153,7 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, P
             for mode, vectors in pooled(texts, language).items():
                 by_mode.setdefault(mode, []).append(vectors)
     requested = by_mode.pop(str(model.pooling), None) or _embedded(encoder, prompt)
-    # the requested reading first: of equally good ones max() takes the first, so it stays
+    # the requested reading comes first: of equally good readings, max() returns the first
     found = {"as requested": requested}
     for mode, columns in by_mode.items():
         found[f"pooling={mode}"] = columns
@@ -241,7 +241,8 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     label, best = max(retrieved.items(), key=lambda one: one[1].mean())
     won = int((best & ~requested).sum())
     lost = int((requested & ~best).sum())
-    # sign test: were neither reading better, won - lost would have the deviation sqrt(won + lost)
+    # sign test: if neither reading were better, won - lost would have the standard deviation
+    # sqrt(won + lost)
     is_significant = won - lost >= LEAST_DEVIATIONS * np.sqrt(won + lost)
     if best.mean() - requested.mean() < _LEAST_GAIN or not is_significant:
         return []

@@ -30,10 +30,10 @@ class SubsetScores:
 class Items(NamedTuple):
     """The values that the main metric of a subset was computed from, one per item in data order.
 
-    The score is the mean of the values. With a ``gold`` value per item, it is their Spearman
-    correlation with it, or their average precision if ``gold`` is only yes or no. With ``weights``,
-    it is the sum of the values divided by the sum of the weights. Two encoders can be compared item
-    by item.
+    The score is the mean of the values. If there is a ``gold`` value per item, the score is the
+    Spearman correlation of the values with ``gold``, or the average precision of the values if
+    ``gold`` is boolean. With ``weights``, the score is the sum of the values divided by the sum of
+    the weights. Two encoders can be compared item by item.
     """
 
     values: Float64[ndarray, " n"]
@@ -92,8 +92,8 @@ class TaskResult:
             languages.
         shown: metrics next to the main one in a table of all tasks.
         lower_is_better: metrics that are better low, although the task's main one is better high.
-        mteb: if mteb computed the scores its own ``result`` and ``model_meta``, written to files
-            of their own.
+        mteb: mteb's own ``result`` and ``model_meta``, if mteb computed the scores; they are
+            written to separate files.
     """
 
     task: str
@@ -136,8 +136,8 @@ def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> d
 
     Args:
         subsets: at least one.
-        by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all the
-            same.
+        by_pairs: weight each language pair by its number of sentence pairs, which pools the errors;
+            otherwise, all weights are equal.
     """
     weights = [1] * len(subsets)
     if by_pairs:

@@ -2,8 +2,8 @@
 
 Both encoders were measured on the same items. A resample draws as many of them, with replacement,
 and scores both encoders on what was drawn. The differences in 2,000 such resamples show how far
-the measured one would vary if the test set were another sample of the same kind. Which seeds the
-encoders were trained with is not resampled.
+the measured one would vary if the test set were another sample of the same kind. The seeds that the
+encoders were trained with are not resampled.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from interlingua.evaluation.scores import Items
 
 RESAMPLES = 2000
 KEPT_SCORES = 2048
-"""Resampled scores of a subset that are kept: a table needs them for its row, its groups and its
-mean."""
+"""Maximum number of subsets whose resampled scores are kept: a table needs the scores of a subset
+for the subset's row, its groups and the mean."""
 KEPT_DRAWS = 20_000_000
-"""Draws (items in all resamples) are kept for the next subset of the same size up to this number:
-40 MB."""
+"""Maximum number of draws (items in all resamples) that are kept for the next subset of the same
+size; they take 40 MB."""
 Kept = Mapping[str, Items]
 """Subset -> items of one result."""
 
 
 class Difference(NamedTuple):
-    """The second encoder's lead, with a 95 % interval and a two-sided p-value."""
+    """The second encoder's score minus the first's, with 95 % interval and two-sided p-value."""
 
     mean: float
     low: float
@@ -96,7 +96,8 @@ def paired_bootstrap(
     below = int((draws <= 0).sum())
     above = int((draws >= 0).sum())
     low, high = interval(draws)
-    # with 1 added, p is never 0, which no number of resamples could show; ties count on both sides
+    # with 1 added, p is never 0, because no number of resamples could show that it is; ties count
+    # on both sides
     p_value = min(1.0, 2 * (min(below, above) + 1) / (resamples + 1))
     return Difference(float(np.mean(means)), low, high, p_value)
 
@@ -163,15 +164,16 @@ def _differences(
     Scores that require sorting are cached, because the draws depend only on seed and size.
 
     Args:
-        first: one list per training seed, the items of subsets with equally many of them.
+        first: one list per training seed with the items of each subset; all subsets have equally
+            many items.
         second: the same of another encoder.
         resamples: number of draws.
         seed: of the draws.
     """
     rng = np.random.default_rng(seed)
     items = list(itertools.chain(*first, *second))
-    # items equal in everything are drawn as one: most scores are 0 or 1, and most texts of BUCC
-    # in no pair
+    # items that are equal in everything are drawn as one kind: most scores are 0 or 1, and most
+    # texts of BUCC are in no pair
     if all(one.gold is None and one.weights is None for one in items):
         # a mean of differences is the difference of means, so one number per item is enough
         gain = _mean_values(second) - _mean_values(first)

@@ -39,7 +39,7 @@ class Against:
     slow_seconds: float
     """Processor time for the texts, all threads together."""
     fast_seconds: float
-    """Seconds of the fast encoder, from the other results."""
+    """Processor time of the fast encoder for the same texts."""
 
     @property
     def speed(self) -> float:

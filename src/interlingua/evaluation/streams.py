@@ -1,7 +1,8 @@
 """Vectors of any number of texts, embedded a portion at a time and read from a file on disk.
 
-``stream_vectors`` writes a file of its own. ``keep_vectors`` is for an encoder that has its vectors
-in a file already: it remembers the row of each text, 8 bytes, so that the vectors are on disk once.
+``stream_vectors`` writes a file of its own. ``keep_vectors`` is for an encoder that already stores
+its vectors in a file: it keeps only the row of each text, 8 bytes, so that the vectors are on disk
+only once.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class KeptVectors:
     """A table of vectors that are read from their storage in portions.
 
     Args:
-        read: see ``Read``; reads what the rows of one call are.
+        read: see ``Read``; it reads only the vectors of the rows in one call.
         rows: row of each vector in its storage.
         normalize: scale each vector that is read to length 1.
     """
@@ -110,7 +111,7 @@ def stream_vectors(
         portion: texts held at once.
 
     Returns:
-        A read-only memory map of a file that is gone with it.
+        A read-only memory map of a temporary file, which is deleted together with the map.
 
     Raises:
         DataError: there are no texts.

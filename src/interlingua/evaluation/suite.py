@@ -42,8 +42,8 @@ from interlingua.storage.files import PathLike
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
 _LATE = "late"
-"""A warning shown with the first result: an encoder that fails for good says the same by its
-error."""
+"""Key of a warning that is shown with the first result: if the encoder fails on all texts, its
+error already reports the same."""
 
 
 def evaluate_suite(
@@ -71,8 +71,9 @@ def evaluate_suite(
         suite: see ``build_tasks``.
         data: a data set's folder, or one that holds several under their usual names; default:
             ``$INTERLINGUA_DATA``.
-        languages: languages in any code or name, or a task's groups; for the tasks that are named.
-        compare: ``index``, or ``text`` to forgive duplicates; for the tasks that are named.
+        languages: languages in any code or name, or a task's groups; for tasks that are passed by
+            name.
+        compare: ``index``, or ``text`` to accept duplicates; for tasks that are passed by name.
         prompt: put before every text, or the name of one of the model's own prompts; its default
             prompt if none.
         role_prompts: put before questions and passages instead of the model's own prompts for
@@ -85,19 +86,20 @@ def evaluate_suite(
         check: test first whether pooling, prompt and scale look right, and warn if not.
         shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score
             nothing.
-        model: how results name the encoder; read off the encoder by default.
+        model: the description of the encoder in results; by default, it is determined from the
+            encoder.
         progress: reports progress.
 
     Returns:
-        One result per task, in the suite's order, but for those that the budget left out; none of a
-        shard.
+        One result per task, in the suite's order, without tasks that the budget left out; an empty
+        list for a shard.
 
     Raises:
         ConfigError: a name or option is unknown, or vectors can't be kept; nothing has been run.
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
-    # whatever is wrong with names and options shows before a text is embedded
+    # errors in names and options are reported before a text is embedded
     folder = _data_folder(data, encoder, suite)
     encoder, model = _loaded(encoder, model)
     tasks = build_tasks(suite, languages=languages, compare=compare, data=folder)
@@ -144,7 +146,7 @@ def _results(
 
 
 def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
-    """Return the data's folder, after checking that the arguments are in their order."""
+    """Return the data's folder, after checking that the arguments are in the right order."""
     if not isinstance(suite, str) and callable(getattr(suite, "encode", None)):
         raise ConfigError(
             f"the first argument: expected an encoder, found {type(encoder).__name__}; {ORDER}"
@@ -196,7 +198,7 @@ def _recorded(
     output: PathLike | None,
 ) -> TaskResult:
     """Return the result with all facts that its numbers depend on; write it if requested."""
-    # pop: it is shown once, and no part of the record
+    # pop: the warning is shown once, and is not part of the record
     if sanity and (late := sanity.pop(_LATE, None)):
         log.warning("%s", late)
     # counts restart with each task, so they are taken before the next one starts
@@ -225,11 +227,12 @@ def _checked(
     # a file of vectors has none for the texts of the probe
     if model.library == PRECOMPUTED:
         return None
-    # only if a task asks for inner products do unequal lengths matter
+    # unequal lengths matter only if a task uses inner products
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_sanity(encoder, model, prompt=prompt, dot_tasks=by_dot)
-    # whatever it is: a function may know no text but its own, and a try is not a reason to stop
+    # any exception: a function may know only its own texts, and a failed check is not a reason to
+    # stop
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
         untried = (
@@ -245,7 +248,7 @@ def _checked(
 class _SuiteProgress(Progress):
     """One count of sentences over all tasks.
 
-    Tasks to come count as the mean of those known.
+    Each task that has not started counts as the mean of the known tasks.
     """
 
     def __init__(self, outer: Progress, tasks: int) -> None:
@@ -345,7 +348,8 @@ def _scored_parts(
 def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -> TaskResult | None:
     """Return the task's result; None if its parts do not suffice.
 
-    For example, there is one language but pairs are scored, or no language that is learned from.
+    For example, there is only one language but pairs are scored, or there is no language to learn
+    from.
     """
     # some of the parts may be too few for the protocol, which is a DataError
     with contextlib.suppress(BudgetUsed, DataError):
@@ -372,7 +376,7 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
         cache: the folder that all parts share.
 
     Raises:
-        ConfigError: it is not a part, there is no cache, or a task is not embedded in parts.
+        ConfigError: the shard is not valid, there is no cache, or a task is not embedded in parts.
     """
     found = parse_shard(shard)
     if cache is None:

@@ -1,6 +1,6 @@
 """The base classes of tasks: evaluation protocols over a folder of data.
 
-The base class has their common code, so that each reads like its paper.
+The base class has their common code, so that the code of each task is close to its paper.
 
 ``Task.evaluate`` finds the data set's folder, has its units scored one after the other, and makes
 one result of their scores: means over groups of languages, digests of the data, the result's name,
@@ -60,7 +60,7 @@ class Unit(Generic[T]):
         data: the input of ``Task.score``.
         contents: all texts and labels, for the digest.
         sentences: texts to embed.
-        key: under which digests of published data list it; by default the name.
+        key: the key of the unit in the digests of published data; by default the name.
         is_official: whether it has the size of the protocol's own data.
     """
 
@@ -199,7 +199,7 @@ class Task(CheckedSettings, abc.ABC):
         found = self.run(encoder, self.find(data), progress)
         if self.published:
             found.revision = recognize(self.published, found.digests)
-        # published data with more scored on top are another test set
+        # published data with additional scored texts are another test set
         revision = None if found.added else found.revision
         # after the revision is known, as groups of papers exist only for their own data
         members = self.members(found)
@@ -417,7 +417,7 @@ def options(task: Any) -> dict[str, Any]:
 
 @functools.cache
 def _choices(kind: type[Task]) -> dict[str, tuple[str, ...]]:
-    """Return the options that have a type that lists texts, with these texts."""
+    """Return the options whose type is a ``Literal`` of texts, with these texts."""
     choices: dict[str, tuple[str, ...]] = {}
     for base in reversed(kind.__mro__):
         try:

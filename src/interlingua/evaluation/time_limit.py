@@ -41,7 +41,7 @@ class Budget:
         Raises:
             ConfigError: it is none of these.
         """
-        # a bare number is refused: seconds and minutes would be guessed
+        # a number without a unit is refused: whether it means seconds or minutes would be a guess
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
         if not found or float(found[1]) <= 0:
             raise ConfigError(

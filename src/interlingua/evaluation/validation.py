@@ -51,8 +51,8 @@ def validation_evaluator(
     Args:
         folder: ``<a>-<b>.tsv`` files.
         max_pairs_per_language: pairs taken from each file, evenly spread over it; the candidates
-            are these too, so the score is comparable between steps and runs of one limit, not with
-            the whole Tatoeba test.
+            are the same pairs, so scores are comparable between steps and between runs with the
+            same limit, but not with the whole Tatoeba test.
         languages: all by default.
         prompt: put before every text.
 
@@ -81,7 +81,7 @@ def validation_evaluator(
 
     def evaluate(encoder: TextEncoder, step: int) -> dict[str, float]:
         nonlocal is_reported
-        # it reads pairs and has no vectors
+        # a pair scorer reads pairs and has no vectors
         if isinstance(encoder, PairScorer):
             return {}
         # a cache only for this step, since the next one has other weights
@@ -113,7 +113,7 @@ def similarity_evaluator(
         languages: of first and second sentences, if the files do not specify them.
 
     Returns:
-        A function of the model, an encoder or a cross-encoder, and the step that gives
+        A function of the model (an encoder or a cross-encoder) and the step. It returns
         ``valid_spearman``: the rank correlation of cosines (or of the cross-encoder's scores) with
         people's scores, mean over the files.
 
@@ -151,8 +151,8 @@ def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
             else:
                 u = cached.encode(first, language=codes[0])
                 v = cached.encode(second, language=codes[1])
-                # Not the float64 of ``row_cosines``: other rounding may turn ranks, and with them
-                # which checkpoint of a run is its best.
+                # Not computed by ``row_cosines``, which uses float64: other rounding may change
+                # ranks, and with them the choice of a run's best checkpoint.
                 lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
                 found[rows] = (u * v).sum(axis=1) / lengths.clip(1e-12)
     return found

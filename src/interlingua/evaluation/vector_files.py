@@ -1,13 +1,13 @@
 """Vectors by key in files that runs share, so that an interrupted run can resume.
 
 A file is a header and records of one size, each a key, a mark with a checksum, and a vector. It is
-only ever appended to. A process that is killed leaves whole records and at most one broken one at
-the end, which the next writes over. In a folder that processes share, each appends to a file that
-it has locked, and reads those of the others as they were when it started. So none waits for another
-and none can damage another's vectors.
+only ever appended to. A process that is killed leaves whole records and at most one broken record
+at the end, which the next process overwrites. In a folder that processes share, each appends to a
+file that it has locked, and reads those of the others as they were when it started. So none waits
+for another and none can damage another's vectors.
 
-They are not a workspace: the lock of that keeps other runs out, while many runs use one cache at a
-time, and none has steps that another could find finished.
+The files are not a workspace: the lock of a workspace keeps other runs out, while many runs use one
+cache at the same time, and these runs have no steps that another run could find finished.
 
 Plain files and not SQLite: with 300,000 vectors of width 384, SQLite took 3.7 times the CPU time to
 write and twice the time to read. And its mode for several writers does not work on a network disk,
@@ -89,7 +89,8 @@ class VectorFiles:
         own = None
         others = []
         number = 0
-        # the first file that no process has locked becomes the own one, behind the last a new one
+        # the first file that no process has locked becomes the own file; if all are locked, a new
+        # file after the last one
         while own is None or number <= last:
             path = folder / f"{number}{_SUFFIX}"
             if own is None and (locked := _lock(path)) is not None:
@@ -147,7 +148,7 @@ class VectorFiles:
         """Close all files.
 
         Args:
-            keep: leave the own file, if it holds vectors, although it does not stay by itself.
+            keep: keep the own file, if it holds vectors, even if ``stays`` is false.
         """
         if not ((keep or self._stays) and self._own.count):
             self._own.remove()
@@ -216,7 +217,7 @@ class VectorFile:
         """Return the vectors of rows, and check their checksums."""
         if not len(rows):
             return np.zeros((0, self.dim), np.float32)
-        # consecutive rows, such as a collection's, need no copy to be picked
+        # consecutive rows, such as a collection's, can be selected without a copy
         is_run = bool(np.all(np.diff(rows) == 1))
         chosen = slice(rows[0], rows[-1] + 1) if is_run else rows
         records = self._records(self.count)[chosen]

@@ -31,10 +31,10 @@ Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, "
 """Marks pairs, by the rows of x and of y, that are not translations, whatever their score."""
 CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])
 FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
-"""A pair: its score, the cosine, both texts' numbers, and how many texts of the other side have
-each for nearest."""
+"""A pair: its score, its cosine, the numbers of both texts, and for each text how many texts of the
+other side have it as their nearest."""
 BYTES_TO_SORT = 40
-"""Memory that a pair takes while a list is put in order."""
+"""Bytes of memory per pair for sorting a list."""
 _CHUNK = 65_536
 """Pairs worked on at once."""
 NeighborBlocks = Callable[[Any], Iterator[tuple[int, Neighbors]]]
@@ -100,7 +100,7 @@ def retrieve(
         retrieval: ``forward`` or ``backward`` takes one direction as it is, ``intersection`` the
             pairs that are in both, ``max`` the pairs of both by descending score, each row of
             either side once.
-        refuses: with ``max``: a pair that is refused is kept, but takes neither row from others.
+        refuses: used with ``max``: a refused pair is kept, but other pairs may use its rows.
     """
     pairs = np.zeros(len(forward.x) + len(backward.x), CANDIDATE)
     for start, side in ((0, forward), (len(forward.x), backward)):
@@ -135,9 +135,9 @@ class OneToOneMatcher:
 
         An accepted pair takes its two rows immediately, unless it is refused.
         """
-        # Most pairs meet a row that an earlier chunk has taken: these go at once, by numpy. Only
-        # those that are left are gone through one by one, as a pair may take the row of a later
-        # one of the same chunk.
+        # Earlier chunks have taken a row of most pairs; numpy removes all these pairs at once. The
+        # remaining pairs are examined one by one, because a pair may take the row of a later pair
+        # of the same chunk.
         is_taken = np.frombuffer(self.x, np.uint8)[xs] | np.frombuffer(self.y, np.uint8)[ys]
         places = np.flatnonzero(is_taken == 0)
         marks = np.zeros(len(places), bool)
@@ -161,7 +161,7 @@ class CandidatePairs:
     Args:
         pairs: ``CANDIDATE`` records, one of each x and behind them one of each y.
         n: texts of x.
-        hubs: of both sides, how many texts of the other one have each text for their nearest.
+        hubs: for each text of both sides, how many texts of the other side have it as nearest.
 
     Attributes:
         looked_at: pairs that ``retrieved`` has gone through.
@@ -209,7 +209,7 @@ class CandidatePairs:
             sizes: texts of ``x`` and ``y``.
             margin: which score.
             folder: for mapped files; everything is in memory by default.
-            means: mean similarity of each text to its neighbors, if others count than these.
+            means: mean similarity of each text to its neighbors, if not those of ``blocks`` count.
         """
 
         def zeros_of(name: str, dtype: Any, size: int) -> np.ndarray:
@@ -217,7 +217,7 @@ class CandidatePairs:
 
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        # A score needs the means of both texts, so that a first pass takes the means of all.
+        # A score needs the means of both texts, so a first pass computes the means of all texts.
         own_means = {
             side: zeros_of(f"means-{side}.f32", np.float32, size) for side, size in sizes.items()
         }
@@ -256,9 +256,9 @@ class CandidatePairs:
 
         Args:
             retrieval: forward, backward, intersection or max.
-            memory: bytes that putting them in order may take.
-            ordered: whether by score, or else by the number of the text that was searched for;
-                ``max`` is by score.
+            memory: bytes that sorting may take.
+            ordered: whether to sort by score; otherwise pairs are in the order of the texts whose
+                neighbors were searched. ``max`` always sorts by score.
             refuses: see ``retrieve``.
         """
         first = self.n if retrieval == "backward" else 0
@@ -321,7 +321,7 @@ def _score_block(
 
 
 def without_partners(neighbors: Neighbors, partners: Int64[ndarray, " n"]) -> Neighbors:
-    """Remove a text from the neighbors of each; the last of the others fills its place.
+    """Remove the partner of each text from its neighbors; repeat the last of the others instead.
 
     Args:
         neighbors: of n texts, the nearest first.
@@ -351,8 +351,8 @@ def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndar
     """
     parts = ceil_div(len(scores) * BYTES_TO_SORT, memory)
     edges = [-np.inf]
-    # The quantiles of a sample cut the scores into ranges of about as many each. If many scores
-    # are equal, two quantiles may be as well, and there are fewer ranges.
+    # The quantiles of a sample divide the scores into ranges of about equal size. If many scores
+    # are equal, two quantiles may be equal too, and there are fewer ranges.
     if parts > 1:
         sample = np.sort(scores[:: max(1, len(scores) // (64 * parts))])
         edges += sorted(set(sample[:: ceil_div(len(sample), parts)].tolist()[1:]))

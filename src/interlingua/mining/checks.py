@@ -35,12 +35,12 @@ SLACK = 15.0
 """Letters added to both lengths before their ratio is taken, so that short texts may differ
 more."""
 IDENTIFIED_LETTERS = 20
-"""Shorter texts are in no language."""
+"""Minimum number of letters; the language of shorter texts is not identified."""
 CONFIDENCE = 0.8
 """Probability that another language must reach."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _GROUPED = re.compile(r"(?<!\d)(\d{1,3})((?:[.,'’٬\u00a0\u202f ]\d{3})+)(?!\d)")
-"""A number in groups of three digits, between any of the signs that languages put there."""
+"""A number in groups of three digits, separated by any of the signs that languages use."""
 _INDIAN = re.compile(r"(?<![\d,.])(\d{1,2}(?:,\d{2})+,\d{3})(?![\d])")
 """A number in the groups of India, ``12,34,567``."""
 _MYRIADS = re.compile(r"(\d+)(?:[.](\d+))?\s?([万萬만億亿억])(?![\d〇零一二三四五六七八九])")
@@ -118,13 +118,13 @@ class Check:
 
     def accept(self, scores: Float64[ndarray, " n"]) -> Bool[ndarray, " n"]:
         """Return which values are within the limit."""
-        # By negation: a value that is not a number is within any limit.
+        # The comparisons are negated, so that NaN is within any limit.
         if self.is_upper_limit:
             return np.asarray(~(scores >= self.limit))
         return np.asarray(~(scores < self.limit))
 
     def explain(self, source: str, target: str) -> str:
-        """Describe the fault of a pair in a few words; empty by default, beyond ``reason``."""
+        """Describe the fault of a pair in addition to ``reason``; return no text by default."""
         return ""
 
 
@@ -144,7 +144,7 @@ class LanguageIdentified(Check):
         self.identifier = LanguageCheck(CONFIDENCE)
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """Count the sides in another language than theirs. A short text is in no language."""
+        """Count the sides in another language than expected; ignore short texts."""
         wrong: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
         for texts, language in zip((pairs.sources, pairs.targets), self.languages, strict=True):
             # Texts in memory may come without a language.
@@ -194,7 +194,7 @@ class EmptySide(Check):
     """Neither side is nearly empty."""
 
     name = "empty"
-    measures = "letters and digits of the side with more, one added, for one of the other side"
+    measures = "letters and digits of the larger side plus 1, divided by those of the other side"
     reason = "hardly any text"
     label = "letters for one of the other side"
     unit = "ratio"
@@ -209,7 +209,7 @@ class CopiedWords(Check):
     """One side is not a copy of the other."""
 
     name = "copied"
-    measures = "share of the words of the side with fewer that stand in the other too"
+    measures = "share of the words of the side with fewer words that the other side also has"
     reason = "copied text"
     label = "words copied"
     unit = "%"
@@ -225,7 +225,7 @@ class NumbersAgree(Check):
     """The same numbers occur on both sides."""
 
     name = "numbers"
-    measures = "share of the numbers of both sides that agree; 1 without, 0.5 on one side alone"
+    measures = "share of the numbers that agree; 1 if there are none, 0.5 if only one side has any"
     reason = "numbers differ"
     label = "numbers that agree"
     unit = "%"
@@ -242,7 +242,7 @@ class DuplicateSides(Check):
     """No better pair has the same sides."""
 
     name = "duplicate"
-    measures = "sides that a better pair has but for case and punctuation, 0 to 2"
+    measures = "sides that a better pair also has, apart from case and punctuation, 0 to 2"
     reason = "duplicate"
     label = "sides seen before"
     default_limit = 2
@@ -269,7 +269,7 @@ class Hubness(Check):
     """Neither side is the nearest of many texts."""
 
     name = "hub"
-    measures = "texts of the other side, were both of one size, that have one of these for nearest"
+    measures = "texts that have one side as their nearest, scaled to sides of equal size"
     reason = "hub"
     label = "nearest of how many"
     default_limit = 20
@@ -311,8 +311,8 @@ class CheckPlan:
         Args:
             columns: names, ``all`` for every one that is built in; those that reject are measured
                 anyway.
-            rejecting: names with or without a limit, ``length=2.5,script``; ``none`` or nothing for
-                none.
+            rejecting: names with or without a limit, ``length=2.5,script``; ``none`` or an empty
+                text if no check rejects.
             glossary: file of the terms, which are then measured.
 
         Raises:
@@ -347,7 +347,7 @@ class CheckPlan:
 
 
 NO_CHECKS = CheckPlan((), {})
-"""Measure and reject nothing."""
+"""Plan that measures and rejects nothing."""
 
 
 class Checker:
@@ -364,7 +364,7 @@ class Checker:
             name: find_check(name)(languages, folder, plan.limits.get(name))
             for name in plan.columns
         }
-        # Terms are read before the work, so that a mistake in the file costs none.
+        # Terms are read before the work, so that a mistake in the file wastes no work.
         if plan.glossary is not None:
             terms: Any = checks[GLOSSARY]
             terms.read(plan.glossary)
@@ -378,7 +378,7 @@ class Checker:
         A pair that another check rejects makes no later pair a duplicate.
         """
         columns: dict[str, Float64[ndarray, " n"]] = {}
-        # The duplicates have to wait for all others, and keep their place among the columns.
+        # The check of duplicates runs after all others, but its column keeps its position.
         for check in self.checks:
             columns[check.name] = np.zeros(len(pairs.sources))
             if not isinstance(check, DuplicateSides):
@@ -403,7 +403,7 @@ class Checker:
     def findings(
         self, columns: Mapping[str, Float64[ndarray, " n"]]
     ) -> dict[str, Bool[ndarray, " n"]]:
-        """Return which pairs are beyond the limit of each check, rejecting or not, by its name."""
+        """Return, by name of check, the pairs beyond its limit, even if it does not reject them."""
         return {check.name: ~check.accept(columns[check.name]) for check in self.checks}
 
     def explain(self, name: str, source: str, target: str) -> str:
@@ -433,7 +433,7 @@ class Checker:
     def _kept(
         self, columns: Mapping[str, Float64[ndarray, " n"]], size: int
     ) -> Bool[ndarray, " n"]:
-        """Return which pairs are rejected by no check except that of duplicates."""
+        """Return which pairs no check rejects; the check of duplicates does not count."""
         marks = np.ones(size, bool)
         for check in self.rejecting:
             if not isinstance(check, DuplicateSides):
@@ -491,8 +491,8 @@ def copied_share(source: str, target: str) -> float:
     """Compute the share of the shorter side's words that the other side also contains.
 
     Only words of 3 letters or more count, and the shorter side is the one with fewer of them. The
-    share is 1 for equal texts with a letter: an equal number is a translation. Otherwise it is 0 if
-    a side has two words or fewer.
+    share is 1 for equal texts with a letter; equal texts without a letter, such as numbers, are
+    valid translations. Otherwise it is 0 if a side has two words or fewer.
     """
     if source.casefold() == target.casefold():
         return float(any(map(str.isalpha, source)))

@@ -20,7 +20,7 @@ RETRIEVAL: Literal["max"] = "max"
 EQUAL: Literal["exact"] = "exact"
 MEMORY_GIB = 4
 BACKGROUND = 1000
-"""Texts of the other side that margins within documents are over, too."""
+"""Number of further texts of the other side that margins within documents also include."""
 WINDOW = 8192
 """Pairs of a stream among which neighbors are searched."""
 MAX_SENTENCES = 4
@@ -46,6 +46,6 @@ NeighborCount = Annotated[int, AtLeast(1)]
 Background = Annotated[int, AtLeast(0)]
 WindowSize = Annotated[int, AtLeast(2)]
 MaxSentences = Annotated[int, AtLeast(2)]
-"""A link of one to one has two."""
+"""At least 2, because a link of one sentence to one sentence has two."""
 SkipQuantile = Annotated[float, Between(0, 1)]
 BandWidth = Annotated[int, AtLeast(1)]

@@ -40,7 +40,7 @@ from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, tab_rows
 
 _GROUP = 8192
-"""Texts of a side to look up neighbors of in the background at a time."""
+"""Number of texts of a side whose neighbors in the background are searched at a time."""
 # Codes that occur in URLs and not in ISO 639-1 and 639-3: bibliographic codes of ISO 639-2, country
 # codes for a language, and a macrolanguage for its one common member.
 _OTHER_CODES = {
@@ -58,8 +58,8 @@ class DocumentMatch:
     """Rule that matches documents of both sides.
 
     Attributes:
-        how: ``equal`` names; ``urls`` that are equal but for their language; a ``file`` names the
-            pairs.
+        how: ``equal``: their names are equal; ``urls``: their URLs are equal except for the
+            language; ``file``: a file lists the pairs.
         path: the file, source document TAB target document.
     """
 
@@ -71,7 +71,7 @@ class DocumentMatch:
         """Parse ``equal``, ``urls``, or the name of a file.
 
         Raises:
-            ConfigError: it is neither, nor a file.
+            ConfigError: the text is none of these.
         """
         if text == "equal":
             return cls(how="equal")
@@ -182,10 +182,10 @@ class _Documents(NamedTuple):
 
 
 def check_matches(x: NumberedTexts, y: NumberedTexts, match: DocumentMatch) -> None:
-    """Find out before the work whether any documents match.
+    """Check before the work that some documents match.
 
     Raises:
-        DataError: none do, or the file of matches can't be used.
+        DataError: no documents match, or the file of matches cannot be used.
     """
     _matches(match, _Documents.of(x), _Documents.of(y))
 
@@ -216,9 +216,9 @@ def collect_document_pairs(
         y: those of the target.
         x_vectors: of length 1, in memory or mapped.
         y_vectors: of the target.
-        match: which documents.
-        k: neighbors.
-        margin: which score.
+        match: rule that matches documents.
+        k: number of neighbors.
+        margin: kind of score.
         retrieval: within each pair of documents.
         background: size of the sample; 0 for only the documents.
         device: see ``search_device``.
@@ -307,7 +307,8 @@ def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
     # The first pair is always new; if there is no pair, the mask is cut to no entry.
     is_first = np.append(True, differs)[: len(pairs)]
     pairs = pairs[is_first]
-    # In how many pairs each text is: menus and notices have a partner in many documents.
+    # A hub count is the number of pairs of a text: menus and notices have partners in many
+    # documents.
     for side, size in (("x", n), ("y", m)):
         pairs[f"hub_{side}"] = np.bincount(pairs[side], minlength=size)[pairs[side]]
     # A stable sort: of equal scores the smaller x, then the smaller y comes first.
@@ -334,14 +335,14 @@ def _matches(
                 path=match.path,
                 line=number,
             )
-        # Further columns, such as a score of the match, are let be.
+        # Further columns, such as a score of the match, are ignored.
         for side, cell in zip(names, cells, strict=False):
             side.append(cell.strip())
     pairs = np.unique(np.stack([exact_keys(side) for side in names], axis=1), axis=0)
     is_there = np.isin(pairs[:, 0], x.keys) & np.isin(pairs[:, 1], y.keys)
     if not is_there.any():
         raise DataError(
-            "none of its pairs of documents is in the texts; check the names of the documents",
+            "no pair of documents in the file is in the texts; check the names of the documents",
             path=match.path,
         )
     return pairs[is_there], len(pairs)
@@ -350,7 +351,7 @@ def _matches(
 def _groups(
     matches: UInt64[ndarray, "p 2"], x: _Documents, y: _Documents
 ) -> Iterator[tuple[int, int]]:
-    """Yield runs of pairs of documents with GROUP lines on a side, or one pair."""
+    """Yield ranges of document pairs with at most ``_GROUP`` lines, or of one longer pair."""
     # Of each pair, the lines of its longer document.
     sizes = np.zeros(len(matches), np.int64)
     for place, side in enumerate((x, y)):
@@ -367,7 +368,7 @@ def _groups(
 
 
 class _Background(NamedTuple):
-    """The nearest of some texts in a sample of the other side.
+    """The nearest neighbors of some texts in a sample of the other side.
 
     Attributes:
         texts: their numbers, ascending.
@@ -407,7 +408,7 @@ class _Background(NamedTuple):
             k: neighbors in the mean; there may be fewer.
         """
         at = np.searchsorted(self.texts, own)
-        # The document's own texts are excluded from the background, by minus infinity.
+        # Minus infinity excludes the texts of the matched document from the background.
         behind = np.where(np.isin(self.others[at], other), -np.inf, self.similarities[at])
         both = np.concatenate([near.similarities.numpy(), behind], axis=1)
         values = -np.sort(-both, axis=1)[:, :k]

@@ -1,4 +1,4 @@
-"""Filtering of scored pairs: probabilities, checks, which are kept, and where they are written.
+"""Filtering of scored pairs: their probabilities, the checks, and the writing of kept pairs.
 
 Blocks of scored pairs come from ``score`` in the order of a stream, or from ``mine``, best first. A
 ``Filter`` makes a row of each pair, with all that is known about it and the reasons why it is
@@ -68,13 +68,13 @@ IMPROBABLE = "improbable"
 JUDGED_BAD = "judged bad"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _LOOKED_AT = 1_000_000
-"""Pairs of a stream of which the quantiles are."""
+"""Maximum number of pairs of a stream from which the quantiles are computed."""
 MUCH = 0.3
-"""Share of the pairs that a threshold cuts, from which on a line warns."""
+"""Share of cut pairs above which the report warns about the threshold."""
 _SHOWN = 12
-"""Pairs of a kind on the page of samples."""
+"""Maximum number of pairs of each kind on the page of samples."""
 LEARNED_FROM = 200_000
-"""Pairs at even distances through all, by which the share of right ones is estimated."""
+"""Number of evenly spaced pairs from which the share of right pairs is estimated."""
 JUDGE = (
     "to verify these numbers, judge 50 pairs spread evenly over the list and pass them with"
     " --labels instead of --parallel"
@@ -82,7 +82,7 @@ JUDGE = (
 _PAIRS_AT_ONCE = 8192
 """Mined pairs that are filtered at a time."""
 TO_JUDGE = 200
-"""Pairs on that page that are at even distances through all."""
+"""Number of evenly spaced pairs on the page of samples that a person may judge."""
 
 
 def is_cut(cut: PairCut, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
@@ -99,8 +99,8 @@ class ScoredPairs(NamedTuple):
         pairs: as they came.
         scores: margins, or cosines; 0 where a side is blank.
         cosines: of both sides.
-        hubs: how many texts scored with them have one side for their nearest; the larger of the two
-            sides. 0 without a window.
+        hubs: how many of the texts that are scored together have one side as their nearest, the
+            larger number of the two sides; 0 without a window.
         columns: further known values of each pair.
         lines: of each pair, see ``PairRow``.
     """
@@ -130,13 +130,13 @@ class Filter:
         reasons: reason -> pairs rejected for it; a pair may have several.
         threshold: from the options, or found for the precision.
         prior: share of right pairs, from the options or estimated.
-        cuts: pairs expected at each precision, of the pairs of ``learn``.
+        cuts: pairs expected at each precision among the pairs passed to ``learn``.
         interval: in which the true precision of the kept pairs is expected, if one is requested.
-        learned_from: pairs of ``learn``, in words.
+        learned_from: description of the pairs passed to ``learn``.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
-        first_scores: of up to ``_LOOKED_AT`` other pairs and the rest of their block, for the
-            quantiles.
+        first_scores: scores of the first ``_LOOKED_AT`` pairs without a blank side, and of the rest
+            of their last block, for the quantiles.
 
     Raises:
         ConfigError: an option needs a calibration, and there is none.
@@ -177,7 +177,7 @@ class Filter:
     def learn(self, scores: Float64[ndarray, " n"]) -> None:
         """Estimate the share of right pairs and the threshold for a precision from these scores.
 
-        Without this call those of the first block are taken.
+        Without a call of this method, the scores of the first block are used.
 
         Args:
             scores: of pairs that no check rejects.
@@ -420,13 +420,13 @@ def write_filtered(
                 open_rows(rejected, format=form, columns=with_reasons, takes_extra=columns is None)
             )
 
-        # Both files are written in one pass over a stream that is read once: the rejected rows go
-        # to theirs while the writer asks for kept ones.
+        # Both files are written in one pass over a stream that is read once: rejected rows are
+        # written to their file while the writer requests kept rows.
         def kept() -> Iterator[PairRow]:
             for row in rows:
                 if row.reasons and reject is not None:
                     reject(row)
-                # A copy of the whole file holds the rejected units in any case, with their scores.
+                # An output that is a copy of the whole file also holds rejected units with scores.
                 pair = row.pair
                 if not row.reasons or (
                     isinstance(pair, PairWithOrigin) and pair.whole_file == format
@@ -464,10 +464,10 @@ class Written:
         interval: in which the true precision is expected, if one was requested.
         advice: how to narrow the interval, in lines.
         cuts: pairs expected at each precision.
-        best: of the kept ones, at even distances in the list.
-        borderline: the pairs around the threshold, or the last of those kept and rejected.
-        rejects: reason -> some of the pairs rejected for it, also for other reasons.
-        even: at even distances through all that were found, for judging.
+        best: kept pairs, evenly spaced in the list.
+        borderline: the pairs around the threshold, or the last pairs of the list without one.
+        rejects: reason -> some of the pairs rejected for it, possibly among other reasons.
+        even: evenly spaced pairs of all that were found, for judging.
         rules: reason -> the rule, in words.
         kept: all kept pairs, if they were not written to a file.
     """
@@ -614,8 +614,8 @@ class _Sampler:
 
     def __init__(self, written: Written, above: int, pairs: int) -> None:
         self.written = written
-        # Places in the list, by descending score: the best at even distances, all at even
-        # distances, and those around the cut.
+        # Places in the list, by descending score: evenly spaced ones among the best pairs, evenly
+        # spaced ones among all pairs, and those around the cut.
         self.step = max(1, above // _SHOWN)
         even = np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int)
         self.judged = set(even.tolist())

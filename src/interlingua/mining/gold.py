@@ -41,9 +41,9 @@ def best_threshold(
 
     LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold is
     half-way to the next score; behind the last pair, where LASER's function fails, it is that
-    pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: if the
-    two scores around the threshold are equal, ``at_threshold`` extracts more pairs than are counted
-    here.
+    pair's score. Of equal F1 the higher threshold is taken. This function counts pair by pair: if
+    the two scores around the threshold are equal, ``at_threshold`` extracts more pairs than are
+    counted here.
 
     Args:
         scores: of the candidates, in any order.
@@ -51,7 +51,7 @@ def best_threshold(
         gold: number of gold pairs, found or not; at least 1.
 
     Returns:
-        F1 is 0 and the threshold infinite where no candidate is right.
+        The best extraction; F1 is 0 and the threshold infinite if no candidate is right.
     """
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
@@ -61,11 +61,11 @@ def best_threshold(
     # Entry i is of the i + 1 best candidates.
     precision = correct / np.arange(1, len(order) + 1)
     recall = correct / gold
-    # As the scripts have it and not 2 c / (n + gold), so that F1 that differ only by rounding have
-    # the same rank.
+    # The formula of the scripts, not 2 c / (n + gold), so that F1 values that differ only by
+    # rounding have the same rank as there.
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     at = int(np.argmax(f1))
-    # Behind the last candidate there is no next score: it is its own.
+    # The last candidate has no next score, so that its own score is used.
     threshold = (float(ordered[at]) + float(ordered[min(at + 1, len(order) - 1)])) / 2
     return _extraction(threshold, at + 1, int(correct[at]), gold)
 
@@ -115,7 +115,7 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
     """Read pairs of names or of texts, separated by TAB.
 
     Raises:
-        DataError: a line has another number of columns, or there is none.
+        DataError: a line does not have two columns, or the file has no lines.
     """
     pairs = []
     for number, cells in tab_rows(path):
@@ -150,7 +150,7 @@ def gold_pairs(
     for place, side in enumerate((x, y)):
         names = {pair[place] for pair in all_pairs}
         # Only texts of gold pairs are kept, because a side may be much larger than memory. The name
-        # of a line goes before a text that reads the same.
+        # of a line has priority over an equal text.
         by_name = {
             name: int(text)
             for name, text in zip(side.names, side.text_of_line, strict=True)
@@ -160,7 +160,7 @@ def gold_pairs(
     known = [
         (numbers[0][a], numbers[1][b]) for a, b in all_pairs if a in numbers[0] and b in numbers[1]
     ]
-    # The text of a blank line is -1: its name is there, and no text is.
+    # The text number of a blank line is -1: the line has a name, but no text.
     return {pair for pair in known if min(pair) >= 0}, len(all_pairs) - len(known)
 
 

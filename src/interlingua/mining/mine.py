@@ -75,7 +75,7 @@ class MinedPairs(RowList[MinedPair]):
     Args:
         pairs: those that are kept.
         lines: the report of the run.
-        columns: of each pair all that is known of it: cosine, origins, checks, probability.
+        columns: all known values of each pair: cosine, origins, checks, probability.
         written: counts, cuts and samples.
 
     Attributes:
@@ -169,7 +169,7 @@ def mine_pairs(
         model: identity of the model and its settings.
         calibration: gives probabilities.
         gold: right pairs, to measure precision and recall.
-        output: file of the pairs, with a work folder; None = they are returned.
+        output: file of the pairs, which requires a work folder; None = the pairs are returned.
         columns: of the output.
         report: file of the page.
         shard: see ``mine_files``.
@@ -178,7 +178,7 @@ def mine_pairs(
     """
     languages = source.language, target.language
     seen = work.path / "seen" if work is not None else None
-    # Pairs that will be rejected by themselves take no text from others in the retrieval.
+    # In the retrieval, a pair that a check of single pairs rejects takes no text from others.
     checker = Checker(checks, languages, seen)
     mined = mine_files(
         source,
@@ -191,7 +191,7 @@ def mine_pairs(
         refuses=checker.refuses if checks.limits else None,
         progress=progress,
     )
-    # A shard has done its part, and there are no pairs before all others have.
+    # This shard has finished its part, and there are no pairs until all other shards have finished.
     if mined is None and work is not None:
         return MinedPairs(lines=[shard_state(work.path, shard or (1, 1))])
     assert mined is not None
@@ -264,7 +264,7 @@ def calibration_for(
     path: Path, languages: tuple[str, str], model: str, config: PairSearch
 ) -> Calibration:
     """Load the calibration of a language pair, made with this model and scoring."""
-    # Known vectors do not say which model they are of: then any calibration will do.
+    # The model of known vectors is unknown, so that a calibration of any model is accepted.
     known_model = None
     if not model.startswith("vectors of "):
         known_model = model
@@ -273,7 +273,8 @@ def calibration_for(
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     """Return the remaining work after a shard."""
-    # A shard has a folder of neighbors once all vectors were there; before, it only embedded.
+    # A shard has a folder of neighbors only if it has searched; before all vectors exist, it only
+    # embeds.
     searched = folder.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
     if any(searched):
         return (

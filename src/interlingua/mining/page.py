@@ -57,16 +57,16 @@ def write_mining_page(
         calibration: that gave the probabilities.
     """
     scores = np.asarray(mined.pairs["score"])
-    best = "At even distances through those that are kept, the best first."
+    best = "Evenly spaced pairs of the list of kept pairs, the best first."
     borderline = "The pairs around the place where the list is cut, the better ones first."
     to_judge = (
-        "At even distances through all pairs that were found, kept or not: good ones to judge."
+        "Evenly spaced pairs of all that were found, kept or not; they are suitable for judging."
     )
     sections = [("Best pairs", best, written.best), ("Borderline", borderline, written.borderline)]
     for reason, rows in written.rejects.items():
         rejected = f"{written.rejected[reason]:,} pairs; the best of them."
         sections.append((f"Rejected: {reason}", rejected, rows))
-    # Last, as it is the one section that asks something of the reader.
+    # This section is the last one, because only it requires an action of the reader.
     sections.append(("To judge", to_judge, written.even))
     basis = None
     if calibration is not None:

@@ -1,6 +1,6 @@
 """Which scored pairs are kept: the options that ``mine`` and ``score`` have in common.
 
-The options classes of the verbs inherit them, and the filter receives such a class. This module
+The options classes of the verbs inherit them, and the filter receives such options. This module
 loads neither numpy nor torch, as ``--help`` imports it.
 """
 
@@ -19,7 +19,7 @@ from interlingua.storage.files import PathLike
 
 @dataclass(frozen=True)
 class PairCut(Options):
-    """Options that select the pairs to keep; without any, all."""
+    """Options that select the pairs to keep; without any option, all pairs are kept."""
 
     threshold: float | None = option(
         None,
@@ -55,22 +55,22 @@ class PairCut(Options):
 
     @property
     def least_score(self) -> float | None:
-        """The threshold; LASER's script has one of its own."""
+        """The threshold, unless a subclass uses the threshold of LASER's script."""
         return self.threshold
 
     @property
     def least_probability(self) -> float | None:
-        """Least probability of a pair: a choice of ``score``."""
+        """Minimum probability of a pair, which only ``score`` has as an option."""
         return None
 
     @property
     def known_prior(self) -> float | None:
-        """Share of right pairs: a choice of ``score``; None = estimated from the scores."""
+        """Share of right pairs, an option of ``score`` only; None = estimated from the scores."""
         return None
 
     @property
     def is_like_laser(self) -> bool:
-        """True if the score must be above the threshold, not at it: a choice of ``mine``."""
+        """True if a score equal to the threshold is cut too; an option of ``mine`` only."""
         return False
 
     @property

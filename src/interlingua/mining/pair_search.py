@@ -1,6 +1,6 @@
 """How pairs of sentences are found: the options that ``mine`` and ``calibrate`` have in common.
 
-The options classes of the verbs inherit them, and the steps of mining receive such a class. This
+The options classes of the verbs inherit them, and the steps of mining receive such options. This
 module loads neither numpy nor torch, as ``--help`` imports it.
 """
 
@@ -124,17 +124,17 @@ class PairSearch(Options):
 
     @property
     def approximation(self) -> Approximate | None:
-        """The approximate search; None = exact, as by every verb but ``mine``."""
+        """The approximate search; None = exact search, as in every verb except ``mine``."""
         return None
 
     @property
     def is_like_laser(self) -> bool:
-        """True if the search is LASER's mine_bitexts with ``--unify``: a choice of ``mine``."""
+        """True if the search is LASER's mine_bitexts with ``--unify``; an option of ``mine``."""
         return False
 
     @property
     def search_device(self) -> str:
-        """Device of the products; within documents and among codes, of those of large searches."""
+        """Device of matrix products; within documents and among codes, only of large searches."""
         return "cpu"
 
     @property

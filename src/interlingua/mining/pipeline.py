@@ -7,7 +7,7 @@ are matched, the last two are done within each pair of them (``documents``).
 
 With a work folder, a killed run resumes from its steps. Shards of one job share the embedding and
 the search; a last run without a shard joins their results. Held-out texts are mixed into the sides
-by steps of their own (``mixed-x``), which take the vectors of the other texts as they are. So
+by steps of their own (``mixed-x``), which reuse the vectors of the other texts. So
 calibration and mining in one work folder embed each text once. Without a work folder no file is
 written.
 """
@@ -109,9 +109,10 @@ on one core of a server. The model takes much more time."""
 NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
-"""Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
+"""Minimum number of texts of a side per neighbor of k; with fewer, a warning says that margins mean
+nothing."""
 SHOWN_LEFT_OUT = 20
-"""Files of folders that were left out, and are named in a report."""
+"""Maximum number of left-out files of folders that a report names."""
 _MIXED = "mixed-"
 """Start of the names of steps with held-out texts."""
 _Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
@@ -133,7 +134,7 @@ class TextFile(NamedTuple):
         vectors: files of known vectors, one per line.
         extra: the lines of a side in memory.
         held_out: lines that are mixed in behind all others.
-        parts: the files that are read one behind the other, if they are several or copies.
+        parts: the files to read one after the other, if there are several or if they are copies.
         bad: how to handle unreadable lines; by default the first one is an error.
         column: of a table; see ``with_lines``.
         split: the files are text or documents to be split into sentences; see ``with_lines``.
@@ -159,7 +160,7 @@ class TextFile(NamedTuple):
 
     @property
     def files(self) -> Sequence[PathLike]:
-        """To be read."""
+        """Files to be read."""
         # A side in memory has a path only for its name.
         if self.in_memory or self.parts:
             return self.parts
@@ -200,8 +201,8 @@ def with_lines(file: TextFile, folder: Path | None) -> TextFile:
         folder: the work folder; None for a side in memory.
 
     Raises:
-        ConfigError: a column is named for a file that is not a table, or tables or texts to be
-            split are to be read in another layout.
+        ConfigError: a column is named for a file that is not a table, or the layout of a table or
+            of a text to be split is not ``lines``.
         DataError: a table can't be read, or its column is not known.
     """
     for part in file.files:
@@ -251,7 +252,7 @@ def _sentences(part: PathLike, file: TextFile) -> Iterator[str]:
                 yield text
         return
     bad = file.bad or BadLines()
-    # Read twice: how wide a text was wrapped is known after its last line. Memory stays bounded.
+    # The text is read twice, so that memory stays bounded: its line width is known only at its end.
     first = read_text_lines([part], "lines", bad=bad)
     width = max((len(line.text) for line in first), default=0)
     texts = (line.text for line in read_text_lines([part], "lines", bad=bad))
@@ -295,7 +296,7 @@ def mine_files(
     Args:
         source: the one side.
         target: the other.
-        config: how.
+        config: how pairs are found.
         work: the work folder; None = both sides are in memory, and no file is written.
         model: the identity of the model and of its input format; vectors of another one are
             refused.
@@ -388,7 +389,7 @@ def _embed_in(
     """Embed the numbered texts of two sides, without held-out ones, in a work folder.
 
     Returns:
-        None if other shards have not embedded their portions yet.
+        The texts and the vectors; None if other shards have not embedded their portions yet.
     """
     places = {name: vectors_of(work.path, name) for name in files}
     sides: dict[str, NumberedTexts] = {}
@@ -590,7 +591,7 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
     """Refuse vectors of two models.
 
     Raises:
-        DataError: those of both sides are of two widths.
+        DataError: the vectors of the two sides have different widths.
     """
     if tables[0].shape[1] != tables[1].shape[1]:
         widths = [
@@ -660,7 +661,7 @@ def _search(
     folder = None
     own = None
     if work is not None:
-        # Another k or another search has another folder; the margin and the retrieval need none.
+        # Each k and each kind of search has its own folder; margin and retrieval do not change it.
         if how is not None:
             name += f"-{how.kind}-{how.effort}"
         folder = work / name
@@ -718,7 +719,7 @@ def prepare_side(
         work: the work folder.
         name: of the step.
         progress: receives the progress of the work.
-        held_out: lines behind those of the file. A step with other ones is replaced.
+        held_out: lines after those of the file. A step with other held-out lines is replaced.
 
     Raises:
         ConfigError: there are vectors of other texts.
@@ -771,7 +772,7 @@ def prepare_side(
 
 
 def _drop_parts(work: Path, name: str) -> None:
-    """Remove vectors and neighbors of other held-out texts; the vectors are quickly made."""
+    """Remove vectors and neighbors of other held-out texts; making the vectors again is fast."""
     remove_entries(vectors_of(work, name), VECTOR_FILES)
     for folder in work.glob(f"neighbors-{_MIXED}k*"):
         remove_entries(folder, NEIGHBOR_FILES)
@@ -804,8 +805,8 @@ def embed_file(
     if file.vectors:
         lines = len(side.text_of_line)
         known = open_vectors(file.vectors, lines, last=config.is_like_laser)
-    # Known vectors are looked at before anything is written, as a file that is refused may be
-    # corrected, and its digest is another one then.
+    # Known vectors are checked before anything is written: the user may correct a refused file, and
+    # its digest then changes.
     if known is not None and not finished(folder):
         check_known(side, known)
     # Where all vectors are known there is nothing for workers to do.
@@ -875,7 +876,7 @@ def _retrieve_without(
         hidden: ``FOUND`` records, each text in at most one.
 
     Returns:
-        ``FOUND`` records of which a text was hidden from another, in memory.
+        ``FOUND`` records of the new pairs in which a text was hidden from its partner, in memory.
     """
     plan = lists.plan
     partners = {"x": np.full(plan.n, -1, np.int64), "y": np.full(plan.m, -1, np.int64)}
@@ -892,7 +893,7 @@ def _retrieve_without(
     found = [np.zeros(0, FOUND)]
     for part in scored.retrieved(config.retrieval, memory=config.memory_bytes, refuses=refuses):
         was_hidden = (partners["x"][part["x"]] >= 0) | (partners["y"][part["y"]] >= 0)
-        # A partner may be the only neighbor there is.
+        # The hidden partner may be the only neighbor of a text, and is then still found.
         is_other = partners["x"][part["x"]] != part["y"]
         found.append(part[was_hidden & is_other])
     return np.concatenate(found)

@@ -45,18 +45,18 @@ TRIED_TEXTS = 1024
 allow."""
 _TRIAL_SECONDS = 8.0
 SAMPLED_TEXTS = 20_000
-"""Different texts by which the number of all different texts is estimated, to 1 % of it."""
+"""Maximum size of the sample that estimates the number of different texts, with an error of 1 %."""
 LINE_BYTES = 48
 """Bytes of a line in the work folder, without its text and name: its offset and text number."""
 
 
 class SideSize(NamedTuple):
-    """A side.
+    """The size of a side.
 
     Attributes:
         lines: of the file.
         texts: estimated number of different texts that are not blank.
-        characters: of these.
+        characters: estimated number of characters of these texts.
         file_bytes: of texts and names of all lines.
         sample: some of the texts.
         left: share of the texts without vectors yet.
@@ -83,7 +83,7 @@ class Estimate:
         pair_seconds: of choosing, checking and writing pairs.
         tiles: into which the search is cut.
         at_once: tasks done at once.
-        approximate: whether the search is; its time can't be estimated then.
+        approximate: whether the search is approximate; its time cannot be estimated then.
     """
 
     texts: tuple[int, int]
@@ -131,7 +131,7 @@ def estimate(
     least_tiles: int = 1,
     at_once: int = 1,
 ) -> Estimate:
-    """Read both files, try the model and the search.
+    """Estimate the costs: read both files, and try the model and the search.
 
     Args:
         source: the one side.
@@ -175,7 +175,7 @@ def estimate(
     for side in sides:
         disk += side.file_bytes + side.lines * LINE_BYTES
         disk += side.texts * (4 * width + 12 * config.k)
-    # A pair of every text at most is found; 40 bytes are its candidate with mean and hub count.
+    # At most one pair per text is found. A candidate takes 40 bytes with its mean and hub count.
     disk += min(n, m) * FOUND.itemsize + (n + m) * 40
     # In memory: the model's memory in the trial, and a block of either side.
     memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
@@ -196,7 +196,7 @@ def estimate(
 
 
 class DifferentTexts:
-    """The number of different texts of a stream and their characters, by a sample of the texts.
+    """Estimator of the number of different texts of a stream, and of their characters.
 
     A text is in the sample if its hash is below a limit, however often it occurs. The limit is
     halved when the sample is full.
@@ -218,7 +218,7 @@ class DifferentTexts:
 
     @property
     def texts(self) -> int:
-        """Different texts; exact for few."""
+        """Number of different texts; exact if there are few."""
         return len(self._characters) * self._share
 
     @property

@@ -1,8 +1,8 @@
 """A sheet of scored pairs for a person to judge, and the answers that are read back from it.
 
 The sheet holds the worst pairs of a stream, pairs with a fault that a check finds, and a random
-sample of all others. Its answers calibrate higher scores. A ``ReviewSampler`` keeps them in bounded
-memory while the stream passes; ``read_labels`` reads the answers.
+sample of all others. The answers for this sample calibrate higher scores. A ``ReviewSampler`` keeps
+the pairs in bounded memory while it reads the stream; ``read_labels`` reads the answers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _ID_NAMES = ("id", "key", "tuid", "context", "#context")
 _FILE_NAMES = ("original", "source_document")
 """Fields that name the file of a pair: of XLIFF, and of a memory of documents."""
 _MAX_CELL = 32_000
-"""Characters of a text in a cell; Excel holds few more."""
+"""Maximum number of characters of a text in a cell; the limit of Excel is slightly higher."""
 _WORDS = {
     "good": ("good", "g", "y", "yes", "1", "true", "t", "right", "correct", "ok", "✓", "✔"),
     "bad": ("bad", "b", "n", "no", "0", "false", "f", "wrong", "incorrect", "✗", "✘"),
@@ -83,7 +83,7 @@ _GUARD = re.compile(r"^'(?=[=+\-@])")
 """Mark that keeps a text from being a formula in CSV."""
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\ufeff\ufffe\uffff]")
 _NAMED = 3
-"""Rows that a report names."""
+"""Maximum number of rows that a report names."""
 
 
 def check_review(path: PathLike) -> str:
@@ -194,7 +194,7 @@ class ReviewSampler:
         lists = [sorted(items, key=_order) for items in self.found.values()]
         in_turn = itertools.chain.from_iterable(itertools.zip_longest(*lists))
         take((item for item in in_turn if item is not None), 2 * third, "finding")
-        # In random order: the places of the reservoir follow the stream at first.
+        # The sample is shuffled, because at first the reservoir is in the order of the stream.
         self._random.shuffle(self.sample)
         take(self.sample, self.rows, "sample")
         take(worst, self.rows, "worst")
@@ -264,8 +264,8 @@ def _cells(item: ReviewItem, value: str, file: str | None) -> dict[str, CellValu
     fields = pair_fields(pair)
     identifier = str(next((fields[name] for name in _ID_NAMES if fields.get(name)), ""))
     inner = str(next((fields[name] for name in _FILE_NAMES if fields.get(name)), ""))
-    # The answers of several files are found again by the file that was scored. Ids need to be
-    # unique in it, and a file of XLIFF has units of several originals.
+    # With several files, answers are assigned by the file that was scored. Ids must be unique in
+    # this file, but a file of XLIFF has units of several originals.
     if item.file is not None and identifier and inner:
         identifier = f"{inner}: {identifier}"
     return {
@@ -346,7 +346,7 @@ class Judgments:
         object.__setattr__(self, "_keyed", keyed)
 
     def answer(self, source: str, target: str) -> bool | None:
-        """Return the answer to a pair, or None; it counts as matched."""
+        """Return the answer to a pair, or None; an answer that is found counts as matched."""
         key = judged_key(source, target)
         found = self._keyed.get(key)
         if found is not None:
@@ -356,7 +356,7 @@ class Judgments:
         return found
 
     def unmatched(self) -> list[str]:
-        """Return a line on the answers to pairs that were not met."""
+        """Return a line on the answers whose pairs did not occur."""
         lost = [texts for texts in self.answers if judged_key(*texts) not in self.matched]
         if not lost:
             return []
@@ -375,7 +375,7 @@ def read_labels(path: Path) -> Judgments:
     counted.
 
     Raises:
-        DataError: there is no answer, or one is no known word.
+        DataError: there is no answer, or an answer is not a known word.
     """
     rows = _sheet_rows(path)
     if rows is not None:
@@ -388,8 +388,8 @@ def read_labels_by_file(path: Path) -> dict[str, Judgments]:
     """Read judged pairs of several bitexts; see ``read_labels``.
 
     Returns:
-        The answers by the column ``file`` of the sheet. Those without a file, under an empty name,
-        are for all files.
+        The answers by the column ``file`` of the sheet. Answers without a file have an empty name
+        and apply to all files.
     """
     rows = _sheet_rows(path)
     if rows is not None:
@@ -436,7 +436,7 @@ class Judging(NamedTuple):
 
         Args:
             files: that were scored, or finished before.
-            is_whole: all of them were scored in this run, so that an answer without a pair shows.
+            is_whole: whether this run scored all of them; then answers without a pair are reported.
         """
         lines = [*next((one.notes for one in self.answers.values()), ())]
         if is_whole and "" in self.answers:
@@ -543,7 +543,7 @@ def _meaning(cell: str, path: Path, row: int, column: int) -> str:
     word = unicodedata.normalize("NFKC", cell).strip().casefold().strip(".!")
     if not word:
         return ""
-    # A workbook holds 1 as the number 1.0, a table in other digits.
+    # A workbook holds 1 as the number 1.0, and a table may hold it in digits of another script.
     word = _NUMBER.sub(r"\1", "".join(str(unicodedata.digit(c, c)) for c in word))
     if word not in _MEANINGS:
         where = f"cell {chr(ord('A') + column)}{row}" if column < 26 else f"row {row}"

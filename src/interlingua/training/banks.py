@@ -1,10 +1,10 @@
 """The bank of a frozen teacher's vectors, filled once and part by part before the first step.
 
 Each batch is a pure function of (seed, step), so the sentences that a run will read are known
-before it starts. The bank holds these sentences and no others, unless they are fewer than the
-negatives of a step: then the sentences of the steps that would follow the last one are added. Parts
-of ``_PART`` sentences are distributed over the processes and written one by one; if the run is
-killed meanwhile, the next one computes only the missing parts.
+before it starts. The bank holds only these sentences. If they are fewer than the negatives of a
+step, it also holds sentences of the steps that would follow the last one. Parts of ``_PART``
+sentences are distributed over the processes and written one by one; if the run is killed meanwhile,
+the next one computes only the missing parts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Banks:
     """The banks of an objective: random vectors at first, the teachers' after ``fill``.
 
     Which sentences a bank holds depends on the length of the run. A run with a time budget knows
-    its length after it has timed some steps, and random vectors take the time of any others.
+    its length only after it has timed some steps. These steps use random vectors, which take the
+    same time as others.
 
     Args:
         objective: before the first step, not sharded.
@@ -104,7 +105,7 @@ class Banks:
         folder: Path,
         unsharded: Objective | None = None,
     ) -> float:
-        """Give each part of the objective that learns from a bank its bank.
+        """Add a bank to each part of the objective that learns from a bank.
 
         A bank that does not exist yet is made now.
 
@@ -131,7 +132,7 @@ class Banks:
                 sentences.add_measured(batch)
             builder = self._builder(number, sentences)
             request = anchors.request
-            # A folder that several runs name holds a bank for each of their sets of sentences.
+            # A folder that several runs share holds a bank for each set of sentences.
             path = folder / f"bank{number or ''}"
             if request.folder:
                 path = Path(request.folder).expanduser() / builder.digest[:16]
@@ -152,7 +153,7 @@ class Banks:
         return seconds
 
     def _builder(self, number: int, sentences: RunSentences) -> BankBuilder:
-        """Open the teachers of a learner, and return a function that embeds sentences by them."""
+        """Open the teachers of a learner, and return a builder that embeds sentences with them."""
         anchors = self._learners[number]
         anchors.teacher = self._teachers[number]
         # The teachers compute as the run does; vectors are stored in 16 bits in any case.
@@ -179,7 +180,7 @@ def _copy_dense(fitted: Encoder, sharded: Encoder) -> None:
 class RandomBank(TeacherBank):
     """Random vectors in place of a bank. A step with them takes as long as with a bank.
 
-    It holds no sentence: all keys are unknown, and all have the same vectors.
+    It holds no sentence: all keys are unknown, and each call returns the same vectors.
 
     Args:
         size: negatives of a step.
@@ -279,14 +280,14 @@ class RunSentences:
         """
         pivot = self._request.pivot
         others = {key: value for key, value in self._others.items() if key not in self._negatives}
-        # In the order of their keys: the same bank whatever the order in which they were read.
+        # Sorted by key, so that the bank does not depend on the order in which they were read.
         first = sorted(self._negatives)
         second = sorted(others)
         ids = [(pivot, self._negatives[key].tolist()) for key in first]
         ids += [(others[key][0], others[key][1].tolist()) for key in second]
         keys = np.asarray([*first, *second], dtype=np.int64)
-        # Sentences that share a translation are in one group, and no negatives of one another;
-        # those that were only looked up are in none.
+        # Sentences that share a translation are in one group and are not negatives of one another;
+        # sentences that were only looked up are in no group.
         pairs = torch.from_numpy(np.concatenate(self._pairs))
         group = dict(zip(pairs[:, 0].tolist(), meaning_groups(pairs).tolist(), strict=True))
         groups = np.asarray([group.get(key, -1) for key in keys.tolist()], dtype=np.int64)
@@ -294,7 +295,8 @@ class RunSentences:
 
     def _read(self, plan: ParallelPlan, places: Int64[ndarray, " n"]) -> None:
         indices, rows = plan.rows_at(places)
-        # Each row once and in the order of the file, however often and when the run reads it.
+        # Each row is read once, in the order of the file, however often and whenever the run uses
+        # it.
         distinct = np.unique(np.stack([indices, rows], axis=1), axis=0)
         languages = np.asarray(plan.store.language_pairs, dtype=object)
         for start in range(0, len(distinct), READ_AT_ONCE):
@@ -331,7 +333,7 @@ class BankBuilder:
 
     Args:
         sentences: the required contents.
-        teachers: by whom.
+        teachers: the teachers that embed the sentences.
         width: of the student's vectors.
 
     Raises:
@@ -348,7 +350,7 @@ class BankBuilder:
                 f"teachers: vectors of width {sum(self.widths)} cannot be reduced to the"
                 f" encoder's width {width}; add a teacher, or use a smaller encoder"
             )
-        # All that decides about the vectors: a bank with this digest can be used as it is.
+        # Everything that determines the vectors: a bank with this digest can be used as it is.
         identity = repr(([teacher.digest() for teacher in teachers], width, self.negatives))
         content = self.keys.tobytes() + self.groups.tobytes()
         self.digest = hashlib.sha256(identity.encode() + content).hexdigest()
@@ -357,7 +359,7 @@ class BankBuilder:
     def joined(self) -> bool:
         """True if the teachers' vectors are projected to the student's width.
 
-        There are several, or the only one's are wider.
+        This is the case with several teachers, or with one whose vectors are wider.
         """
         return self.widths != (self.width,)
 
@@ -369,7 +371,8 @@ class BankBuilder:
             engine: the processes that share the work.
 
         Raises:
-            DataError: ready vectors lack sentences, which are written down, or the disk is full.
+            DataError: precomputed vectors lack sentences, which are then written to a file, or the
+                disk is full.
         """
         record = read_bank_record(path, verify=True)
         if record is not None and record.digest == self.digest:
@@ -377,7 +380,8 @@ class BankBuilder:
         self._need_all_sentences(path)
         parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
         files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), _PART)]
-        # The processes take turns; a part that is there was made before the run was killed.
+        # The parts are distributed over the processes in turn; an existing part was made before the
+        # run was killed.
         for number, file in enumerate(files):
             if number % engine.world_size == engine.rank and not file.is_file():
                 self._make_part(file, self.sentences[number * _PART : (number + 1) * _PART])
@@ -406,7 +410,7 @@ class BankBuilder:
             rows = [row for row, (code, _) in enumerate(sentences) if code == language]
             found[rows] = teacher.embed([sentences[row][1] for row in rows], language)
         if self.joined:
-            # Each teacher then has the same say, whatever the lengths of its vectors.
+            # Each teacher then has the same influence, whatever the lengths of its vectors.
             return normalize_rows(found)
         return found
 
@@ -444,7 +448,8 @@ class BankBuilder:
         total = np.zeros(width)
         products = np.zeros((width, width))
         for number, file in enumerate(files):
-            # Negatives come first; a part behind them has none. In float64, as many are added up.
+            # Negatives come first, so later parts have none. Summed in float64, because there are
+            # many.
             negatives = max(0, self.negatives - number * _PART)
             vectors = _read_part(file)[0][:negatives].astype(np.float64)
             total += vectors.sum(axis=0)
@@ -458,7 +463,7 @@ class BankBuilder:
     def _need_all_sentences(self, path: Path) -> None:
         """Refuse ready vectors that lack sentences.
 
-        These are written to a file, for the model to embed.
+        The missing sentences are written to a file, so that the model can embed them.
         """
         for teacher in self.teachers:
             if not isinstance(teacher, VectorTeacher):

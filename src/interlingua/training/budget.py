@@ -1,7 +1,7 @@
 """The number of steps that fit into a time budget.
 
-The run times its own first steps, an evaluation and a checkpoint, and takes the steps back: weights
-and optimizer are afterwards as they were. The times give the largest number of steps that fits into
+The run measures the time of some first steps, an evaluation and a checkpoint, and then undoes the
+steps: weights and optimizer are restored. The times give the largest number of steps that fits into
 the budget together with its evaluations and checkpoints. This number is written to the run's
 config.toml, so that the run can be repeated on another machine. A run with this number in its
 config ends with the same bytes.
@@ -42,20 +42,21 @@ from interlingua.training.step import TrainingStep
 from interlingua.training.validation import RunEvaluation
 
 _UNBOUNDED = 1 << 30
-"""More steps than there are."""
+"""More steps than any run has."""
 WARMUP_STEPS = 2
 """Steps that are not timed: the first ones allocate memory and choose algorithms."""
 MOST_STEPS = 40
 """Steps that are timed, at most."""
 MOST_OVERHEAD = 1 / 3
-"""Largest share of the budget for evaluations and checkpoints; above it they are spaced."""
+"""Largest share of the budget for evaluations and checkpoints; above it they are made less
+often."""
 SPACED = (0.2, 0.25, 0.34, 0.5)
 """Intervals that are tried, as shares of the run; if none fits, both are made only at the end."""
 FEW_STEPS = 50
-"""Fewer than this are reported."""
+"""A run with fewer steps than this gets a warning."""
 _SPARE = 1.2
-"""Times the least seconds that were measured, so that a budget of that size is enough the next
-time."""
+"""Factor by which the measured minimum of seconds is multiplied, so that a budget of this size is
+enough the next time."""
 SHARE_FOR_MEASURING = 0.04
 """Share of the budget that is spent on timing steps."""
 TELLING_SHARE = 0.1
@@ -107,7 +108,8 @@ def fix_length(
         max_steps = max(1, round(pairs / run.global_batch_size))
         return config.replace_run(max_steps=max_steps, num_train_epochs=None)
     assert run.budget_seconds is not None
-    # The main process's times count for all, which have to make the same number of steps.
+    # All processes use the main process's times, because they have to make the same number of
+    # steps.
     measured = _measured_steps(config, make_step, batches, evaluation, began_at)
     fitted = make_step.engine.share(measured)
     if fitted.steps < 1:
@@ -164,7 +166,8 @@ def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
     warnings = []
     share = _overhead(steps, run, costs) / seconds
     if share > MOST_OVERHEAD:
-        # Each wider than the one before; the last one is all steps of a run that evaluates once.
+        # Each interval is longer than the one before; the last is the whole run with one
+        # evaluation.
         at_the_end = max(1, steps_within(seconds, _every(run, _UNBOUNDED), costs))
         for every in (*SPACED, float(at_the_end)):
             spaced = _every(run, every)
@@ -217,7 +220,8 @@ def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
     def needed(steps: int) -> float:
         return steps * costs.step + _overhead(steps, run, costs)
 
-    # By bisection, as the number of evaluations depends on the steps where it is a share of them.
+    # By bisection, because the number of evaluations depends on the steps if their interval is a
+    # share of the run.
     fits = 0
     too_many = int(max(0.0, seconds) / costs.step) + 1  # even without any evaluation
     while too_many - fits > 1:
@@ -248,7 +252,7 @@ def _measured_steps(
     left = run.budget_seconds - (time.perf_counter() - began_at) - checkpoint_seconds
     pretrained = config.encoder.path is not None
     costs = Costs(step_seconds, evaluation_seconds, checkpoint_seconds, evaluates_start=pretrained)
-    # All that is spent around the steps, and one step with what it brings.
+    # All time outside of the steps, and one step with its evaluations and checkpoint.
     least = run.budget_seconds - left + step_seconds + _overhead(1, run, costs)
     return fit_steps(max(left, 1e-9), run, costs)._replace(least_seconds=least)
 
@@ -286,7 +290,7 @@ def _time_steps(make_step: TrainingStep, batches: MicroBatches, seconds: float) 
     with freed_memory_kept(), Prefetcher(prepared, stop_step=WARMUP_STEPS + MOST_STEPS) as made:
         first = time.perf_counter()
         for step, micro_batches in enumerate(made):
-            # At a learning rate of 0 no step can diverge, and none takes more or less time.
+            # At a learning rate of 0 no step can diverge, and each takes its usual time.
             make_step(step, micro_batches, learning_rate=0.0, logs=False)
             make_step.meter.means()  # waits for the device
             if step + 1 == WARMUP_STEPS:
@@ -324,7 +328,7 @@ class Pace:
 
     Args:
         budget_seconds: of the whole run, if it has a budget.
-        max_steps: that were found to fit in.
+        max_steps: number of steps that was found to fit into the budget.
         stops: whether the run ends with the budget.
         spent_before: seconds of the budget that were spent before the run's clock starts: on
             measuring how many steps fit in, and on building the model.
@@ -345,7 +349,7 @@ class Pace:
         self.evaluation_seconds = 0.0
 
     def agreed(self, seconds: float, engine: Engine) -> float:
-        """Return the main process's time spent if a decision depends on it.
+        """Return the time spent, that of the main process if a decision depends on it.
 
         Every process must call this.
         """
@@ -370,8 +374,9 @@ class Pace:
         """
         if not self.stops or self.budget_seconds is None:
             return step
-        # Of the time until the last step, not of the budget: else the rate would end above its
-        # last value. Never a step back, and never beyond the last step.
+        # The share is one of the time until the last step, not of the budget: otherwise the rate
+        # would end above its last value. The position is never earlier than the step, and never
+        # beyond the last.
         share = seconds / max(self._last_step_at(self.budget_seconds), 1e-9)
         by_time = int(min(share, 1.0) * self.max_steps)
         return min(max(step, by_time), self.max_steps - 1)
@@ -387,7 +392,7 @@ class Pace:
             done: optimizer steps.
             seconds: spent by the whole run.
         """
-        # Called after every step, it answers after one of them.
+        # This method is called after every step, but can return a warning after one of them only.
         due = max(LEAST_STEPS, round(TELLING_SHARE * self.max_steps))
         if self.budget_seconds is None or done != due:
             return None

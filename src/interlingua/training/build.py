@@ -1,7 +1,8 @@
 """Construction of the objective and the batches; each is a pure function of the config.
 
 Two calls with the same config, in whatever process, make the same initial weights and the same
-batches: this is what lets processes build their copies apart, and a resumed run find its place.
+batches: therefore processes can build their copies independently, and a resumed run finds its
+place.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from interlingua.training.machine.engine import Engine
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 CORPUS_PROMPT = "trained"
-"""Name of the prompt of a corpus, if the model has none of that text."""
+"""Name of the prompt of a corpus if the model has no prompt with the same text."""
 
 
 def build_objective(
@@ -43,7 +44,7 @@ def build_objective(
     Args:
         config: of the run.
         vocabulary: of the corpus.
-        languages: of the corpus, for a method that distinguishes them with a vocabulary that names
+        languages: of the corpus, for a method that distinguishes languages if the vocabulary names
             none.
 
     Raises:
@@ -98,8 +99,8 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         encoder = encoder.with_dense()
     if config.encoder.freeze_embeddings:
         encoder.backbone.word_embeddings.requires_grad_(False)
-    # Whole vectors are trained, and what was measured or learned of cut ones does not hold for the
-    # weights to come.
+    # Training uses whole vectors, and values that were measured or learned for cut vectors are not
+    # valid for the new weights.
     encoder.settings = dataclasses.replace(
         encoder.settings, matryoshka_dims=(), truncate_dim=None, int8_ranges={}
     )
@@ -111,7 +112,7 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
             PASSAGE_PROMPT: question_config.passage_prompt,
         }
         prompts = {**encoder.settings.prompts, **named}
-        # An empty prompt of the config takes one that the pretrained model had away.
+        # An empty prompt in the config removes the pretrained model's prompt of that name.
         kept = {name: text for name, text in prompts.items() if text}
         encoder.settings = dataclasses.replace(encoder.settings, prompts=kept)
     return encoder
@@ -122,10 +123,11 @@ def remember_lengths(objective: Objective, config: TrainConfig) -> None:
 
     Training itself has its own limits for each feed. A model that learned from 256 tokens of a
     passage is then also measured and used on 256 tokens, and not on all that its backbone can take.
-    One encoder of both keeps the longer limit.
+    A single encoder for both keeps the larger limit.
 
     Args:
-        objective: its batches are built already, which may be longer than passages.
+        objective: its batches must be built already, because they may hold texts longer than
+            passages.
         config: of the run.
     """
     if (question_config := config.data.questions) is None:
@@ -152,8 +154,7 @@ def with_default_prompt(settings: EncodingSettings, text: str | None) -> Encodin
 
     Args:
         settings: with prompts of other names, which stay.
-        text: the prompt of the training texts; None or empty for none, which is then the default
-            too.
+        text: the prompt of the training texts; None or empty = no prompt, also by default.
     """
     if not text:
         return dataclasses.replace(settings, default_prompt=None)
@@ -268,7 +269,7 @@ class MicroBatches:
         return rows
 
     def expected(self, step: int) -> dict[str, float]:
-        """Return the expected value of ``seen``, which costs no time."""
+        """Return the expected value of ``seen``, without the time that ``seen`` takes."""
         rows: dict[str, float] = {}
         for plan in self.plans.values():
             # Only language pairs are drawn; to count those, ``seen`` goes through all steps.
@@ -280,7 +281,7 @@ class MicroBatches:
 
     @property
     def available(self) -> dict[str, int]:
-        """Number of available rows, by the same names."""
+        """Number of available rows, by language pair or feed."""
         rows: dict[str, int] = {}
         for plan in self.plans.values():
             if isinstance(plan, ParallelPlan):
@@ -290,7 +291,7 @@ class MicroBatches:
         return rows
 
     def repeat_warnings(self) -> list[str]:
-        """Return a warning for each feed if a step reads more rows than it has."""
+        """Return a warning for each feed that has fewer rows than a step reads."""
         warnings = []
         for feed, plan in self.plans.items():
             if plan.global_batch_size > plan.epoch_size:

@@ -41,7 +41,7 @@ class TrainState:
     cpu_seconds: float = 0.0
     """Processor time spent on them, evaluations not included."""
     tokens: int = 0
-    """Read in them."""
+    """Tokens read in these steps."""
     seconds: float = 0.0
     """Time spent on them, evaluations included."""
     best_step: int | None = None
@@ -82,7 +82,7 @@ def save_checkpoint(
         CheckpointError: the disk is full or can't be written; older checkpoints are untouched.
     """
     target = folder / f"step-{state.step:08d}"
-    # Gathering needs all processes, so it comes before those that don't write return.
+    # Gathering needs all processes, so it is done before the processes that don't write return.
     weights = gather_tensors(_weights(objective), keep=write)
     moments = gather_tensors(_moments(objective, optimizer), keep=write)
     if not write:
@@ -99,7 +99,7 @@ def save_checkpoint(
             }
             write_record(temporary / STATE_FILE, CHECKPOINT, record)
     except DataError as error:
-        # Without the remedy of ``files``, as another place would be without these checkpoints.
+        # The remedy of ``files`` is left out: another place would not have these checkpoints.
         reason = str(error)
         if isinstance(error.__cause__, OSError):
             reason = error.__cause__.strerror or str(error.__cause__)
@@ -235,7 +235,7 @@ def checkpoints_in(folder: Path) -> list[Path]:
     """Return all finished checkpoints, oldest first."""
     found = []
     for path in sorted(folder.glob("step-*")):
-        # A user's files stay where a checkpoint is removed, which leaves its folder.
+        # A removed checkpoint leaves its folder if the folder also has a user's files.
         has_ours = any((path / name).exists() for name in (*TENSOR_FILES, "state.json"))
         if path.name[5:].isdigit() and has_ours:
             found.append(path)
@@ -249,7 +249,7 @@ def weights_of(objective: nn.Module) -> dict[str, Tensor]:
 
 def _weights(objective: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Yield all weights and buffers by name, still sharded."""
-    # unlike ``state_dict``, these name what is shared once
+    # unlike ``state_dict``, these list a shared tensor only once
     once = {name for name, _ in objective.named_parameters()}
     once |= {name for name, _ in objective.named_buffers()}
     return ((name, tensor) for name, tensor in objective.state_dict().items() if name in once)

@@ -4,8 +4,8 @@ Each section checks its own numbers when it is made, so that a mistake is report
 is read. Reading and writing are at the end of the module; [method] is read in two steps, since its
 schema depends on the method it names.
 
-Options are called as in Hugging Face's ``TrainingArguments`` where they mean the same. A number of
-steps may be a fraction below 1, which means that share of the whole run.
+Options have the same names as in Hugging Face's ``TrainingArguments`` if they mean the same. A
+number of steps may be a fraction below 1, which means that share of the whole run.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SIZES = (
     "max_position_embeddings",
 )
 OF_ANY_BACKBONE = ("attention_probs_dropout_prob",)
-"""Settings that a pretrained backbone can be trained with in place of its own."""
+"""Settings that can replace a pretrained backbone's own settings in training."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,7 +82,7 @@ class EncoderConfig(CheckedSettings):
     """A new linear layer behind pooling: at first the identity, or the least-squares map to a bank
     of teachers."""
     freeze_embeddings: bool = False
-    """Leave the vectors of tokens as they are: most of a small model's weights, which then need no
+    """Do not train the token vectors. They are most of a small model's weights, and then need no
     optimizer state."""
     initialization: Literal["torch", "bert"] | None = None
     """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0,
@@ -100,8 +100,8 @@ class EncoderConfig(CheckedSettings):
     hidden_dropout_prob: DropoutRate | None = None
     """Probability of zeroing an activation."""
     attention_probs_dropout_prob: DropoutRate | None = None
-    """Probability of zeroing an attention weight in training; of a pretrained backbone in place of
-    its own."""
+    """Probability of zeroing an attention weight in training; it replaces a pretrained backbone's
+    own value."""
     max_position_embeddings: NumPositions | None = None
     """Rows of the position table."""
 
@@ -133,15 +133,15 @@ class MethodConfig(CheckedSettings):
     options: Any
     """The method's own options, next to its name; see the sections below."""
     matryoshka: tuple[Annotated[int, AtLeast(1)], ...] = ()
-    """Widths that embeddings shall be cut to, the whole one first, such as [384, 256, 128, 64]: the
-    loss is that of each of these prefixes, see docs/methods/matryoshka.md; () = only whole
+    """Widths to which embeddings can be cut, the full width first, such as [384, 256, 128, 64]. The
+    loss is computed for each of these prefixes, see docs/methods/matryoshka.md; () = only whole
     embeddings."""
     matryoshka_weights: tuple[Annotated[float, Above(0)], ...] = ()
     """Weight of the loss of each width, in the same order; () = 1 each."""
 
     def __post_init__(self) -> None:
         if self.matryoshka:
-            # raises where the widths can't be
+            # raises if the widths are not valid
             Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)
         elif self.matryoshka_weights:
             raise ConfigError(
@@ -167,18 +167,17 @@ class OptimizerConfig(CheckedSettings):
     """[optimizer]: the optimizer and its settings."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {"lr": "learning_rate", "type": "name"}
-    """Keys of other tools, and ours."""
+    """Keys of other tools, and our names of them."""
 
     name: Literal["adam", "adamw", "lars"] = "adamw"
-    """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight; lars adds
-    it to the gradient and scales each weight matrix's step to the matrix's norm."""
+    """adam adds weight decay to the gradient (coupled L2), adamw subtracts it from the weight; lars
+    adds it to the gradient and scales each weight matrix's step to the matrix's norm."""
     learning_rate: Annotated[float, Between(TINY, 1e38)] | None = None
     """Peak learning rate, per step; default: 3e-4 from scratch, and 5e-5 for a pretrained encoder,
     which forgets what it knows at higher ones."""
     learning_rate_steps: Annotated[int, Between(0, MANY)] = 0
-    """Length of the run, in steps, that ``learning_rate`` is meant for: a run of K steps keeps
-    learning_rate * learning_rate_steps, so its own is that divided by K. 0 = ``learning_rate`` as
-    it is."""
+    """Length of the run, in steps, that ``learning_rate`` is meant for: a run of K steps uses the
+    rate learning_rate * learning_rate_steps / K. 0 = ``learning_rate`` is used unchanged."""
     betas: tuple[
         Annotated[float, Between(0, NEARLY_ONE)], Annotated[float, Between(0, NEARLY_ONE)]
     ] = (0.9, 0.999)
@@ -190,16 +189,16 @@ class OptimizerConfig(CheckedSettings):
     amsgrad: bool = False
     """Divide by the largest squared-gradient average so far; adam and adamw."""
     momentum: Annotated[float, Between(0, NEARLY_ONE)] = 0.9
-    """Share of the last step that is made again, per step; lars."""
+    """Share of the last step that each step repeats; lars."""
     trust_coefficient: Annotated[float, Between(TINY, 1e6)] = 1e-3
-    """Length of a weight matrix's step before momentum, as a share of the matrix's norm times the
-    rate; lars."""
+    """Length of a weight matrix's step before momentum, divided by the matrix's norm and by the
+    learning rate; lars."""
     decay_bias_and_norm: bool | None = None
     """Apply weight decay (and, with lars, the scaling) also to biases and LayerNorms; default:
-    unless lars."""
+    true, but false with lars."""
 
     def __post_init__(self) -> None:
-        # An option that nothing reads would be taken for one that was tried.
+        # A user would believe that an option had an effect although nothing reads it.
         foreign: tuple[str, ...] = ("momentum", "trust_coefficient")
         if self.name == "lars":
             foreign = ("betas", "eps", "amsgrad")
@@ -221,7 +220,7 @@ class ScheduleConfig(CheckedSettings):
 
     name: Literal["constant", "linear", "cosine", "ems", "ramp"] = "linear"
     """Schedule after the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 %
-    left at the end); ramp: the warm-up is as long as the run, as MEXMA's."""
+    left at the end); ramp: the warm-up is as long as the run, as in MEXMA."""
     warmup_steps: Annotated[float, Between(0, MANY)] = 0.1
     """Steps of linear warm-up, or a share of the run; ramp takes none, as its warm-up is the
     run."""
@@ -250,23 +249,23 @@ class RunConfig(CheckedSettings):
         "steps": "max_steps",
         "budget": "budget_seconds",
     }
-    """Keys of other tools, and ours."""
+    """Keys of other tools, and our names of them."""
 
     output: Path
     """Folder of the run."""
     seed: int = 0
     """Seed of initial weights, batches and dropout."""
     max_steps: Annotated[int, Between(1, MANY)] | None = None
-    """Optimizer steps of the whole run. Give this, or one of the next two, which are turned into it
-    at the start."""
+    """Optimizer steps of the whole run. Set this, or one of the next two options, which the run
+    converts to steps at the start."""
     num_train_epochs: Annotated[float, Above(0, 1e9)] | None = None
     """Passes over the corpus."""
     budget_seconds: Annotated[float, Above(0, 1e9)] | None = None
-    """Wall time of the whole run, evaluations included; the run times its own first steps and takes
-    them back."""
+    """Wall time of the whole run, evaluations included; the run measures the time of some first
+    steps and then undoes these steps."""
     stop_at_budget: bool = False
-    """End when the time of budget_seconds is over, whatever else the machine does meanwhile: the
-    learning rate then decays with the time where that is ahead of the steps. Two such runs differ.
+    """End when the time of budget_seconds is over, even if the machine has become slower. The
+    learning rate then follows the time if the steps are late. Two such runs have different results.
     Default: make all steps, however long they take."""
     global_batch_size: Annotated[int, Between(1, 2**31)] = 128
     """Pairs (questions, for retrieval) per step, over all processes and accumulated
@@ -275,24 +274,26 @@ class RunConfig(CheckedSettings):
     """Pairs in one forward pass of one process; in-batch negatives are within it. Default: a
     process's share."""
     gradcache_sentences: Annotated[int, Between(1, 2**31)] | None = None
-    """Sentences to hold encoder activations of at a time, for in-batch negatives beyond the memory:
-    each pass is computed twice, with the same gradients. Default: all of them, computed once."""
+    """Number of sentences whose encoder activations are held at a time, for more in-batch negatives
+    than fit into memory. Each pass is computed twice, with the same gradients. Default: all
+    sentences, computed once."""
     gradient_checkpointing: bool = False
-    """Keep only the input of each transformer layer, and compute its activations a second time on
-    the way back: a fraction of the memory, a third more time, the same gradients."""
+    """Keep only the input of each transformer layer, and compute its activations again in the
+    backward pass. This takes a fraction of the memory and a third more time, with the same
+    gradients."""
     compile: bool = False
     """Compile the operations between matrix products, and the cross-entropy over the vocabulary
-    (torch.compile), for GPUs: a minute at the start, then fewer passes over memory, and bfloat16
-    states between layers. Other roundings."""
+    (torch.compile), for GPUs. This takes a minute at the start; afterwards there are fewer passes
+    over memory, and states between layers are bfloat16. Results are rounded differently."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """bf16 = autocast with float32 weights; fp16 = the same with loss scaling, for GPUs without
-    bf16 such as V100; auto = bf16 where the GPU computes in it, else fp16 on such a GPU; on a CPU
-    the faster of bf16 and fp32 in a short trial. Of several processes the first one chooses."""
+    bf16 such as V100; auto = bf16 on a GPU that supports it, fp16 on other GPUs, and on a CPU the
+    faster of bf16 and fp32 in a short trial. Of several processes the first one chooses."""
     executor: Literal["auto", "kernel", "torch", "kernel-onednn", "torch-onednn"] = "auto"
-    """Executor between matrix products on a CPU: kernel = compiled passes, if they run and take
-    the layer, else torch; torch = its own operations. With -onednn the products of float32 matrices
-    are those of oneDNN, if they are as exact as torch's own. auto = the fastest in a short
-    trial. Of several processes the first one chooses."""
+    """Executor between matrix products on a CPU: kernel = compiled passes if they run here and
+    support the layer, else torch; torch = torch's own operations. With -onednn the products of
+    float32 matrices are those of oneDNN, if they are as exact as torch's own. auto = the fastest in
+    a short trial. Of several processes the first one chooses."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
     devices: Annotated[int, Between(1, 256)] = 1
@@ -304,8 +305,8 @@ class RunConfig(CheckedSettings):
     threads: Annotated[int, Between(1, 1024)] | None = None
     """CPU threads of a process; default: torch's."""
     deterministic: bool = False
-    """On a GPU use only algorithms that give the same bytes each time, some of them slower; on the
-    CPU all do."""
+    """On a GPU use only algorithms that give the same bytes each time; some of them are slower. On
+    the CPU all algorithms give the same bytes."""
     max_grad_norm: Annotated[float, Between(TINY, 1e38)] | None = None
     """Gradients are scaled down to this norm; default: never."""
     logging_steps: Annotated[float, Between(TINY, MANY)] = 10
@@ -315,14 +316,16 @@ class RunConfig(CheckedSettings):
     save_steps: Annotated[float, Between(TINY, MANY)] = 0.1
     """Steps between two checkpoints, or a share of the run."""
     save_total_limit: Annotated[int, Between(1, MANY)] = 2
-    """Checkpoints kept, the newest; the one of the best evaluation is kept besides."""
+    """Number of newest checkpoints that are kept; that of the best evaluation is kept in
+    addition."""
     metric_for_best_model: str = "valid_loss"
     """Measure of the evaluation that decides which model is copied to best/."""
     greater_is_better: bool | None = None
-    """True if a larger value of it is better; default: unless its name ends in "loss"."""
+    """True if a larger value of this measure is better; default: true unless its name ends in
+    "loss"."""
     early_stopping_patience: Annotated[int, Between(1, MANY)] | None = None
-    """Evaluations in a row without a better value after which the run ends; default: it goes to
-    max_steps."""
+    """The run ends after this number of evaluations in a row without a better value; default: it
+    continues to max_steps."""
     tensorboard: bool = False
     """Also write event files for TensorBoard (needs the extra of that name)."""
 
@@ -333,7 +336,7 @@ class RunConfig(CheckedSettings):
                 "run: stop_at_budget requires budget_seconds; set budget_seconds, or remove"
                 " stop_at_budget"
             )
-        # A run that has started knows its steps, and needs the budget to stop at: both are set.
+        # A started run with stop_at_budget has two lengths: its number of steps, and the budget.
         has_begun = (
             self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
         )
@@ -352,7 +355,7 @@ class RunConfig(CheckedSettings):
         """Return the number of micro-batches of a process in a step.
 
         Raises:
-            ConfigError: the sizes don't divide.
+            ConfigError: the batch cannot be divided evenly.
         """
         if self.micro_batch_size is None and self.global_batch_size % world_size:
             raise ConfigError(
@@ -404,8 +407,8 @@ class TrainConfig(CheckedSettings):
     run: RunConfig
 
     def __post_init__(self) -> None:
-        # [optimizer] does not know whether the encoder is pretrained; written out here, the rate
-        # is in the run's config.toml.
+        # [optimizer] does not know whether the encoder is pretrained. The rate is set here, so that
+        # the run's config.toml contains it.
         if self.optimizer.learning_rate is None:
             rate = _LEARNING_RATE if self.encoder.path is None else FINE_TUNING_RATE
             object.__setattr__(
@@ -439,8 +442,7 @@ def config_differences(
     """Return the keys in which two configs differ, with both values: ``"run.seed (0, 1)"``.
 
     Args:
-        a: one config as a mapping: two methods have options of different names, which only one
-            side has.
+        a: one config as a mapping; if the methods differ, some options exist on one side only.
         b: the other.
         ignore: keys that may differ.
     """
@@ -468,8 +470,8 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
 
     Args:
         path: the file.
-        overrides: ``"section.key=value"`` strings. One that sets the run's length takes the place
-            of the file's, whichever of the three keys that is.
+        overrides: ``"section.key=value"`` strings. An override of the run's length replaces the
+            length in the file, whichever of the three keys sets that one.
 
     Raises:
         ConfigError: see ``interlingua.config.load_config``; also an unknown method.

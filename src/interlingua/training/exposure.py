@@ -8,7 +8,8 @@ from interlingua.corpus.samples.sampling import exposure_table
 from interlingua.report.tables import Table
 
 _MOST_ROWS = 12
-"""Lines; if there are more language pairs, the middle ones are summed up in one."""
+"""Maximum number of lines; if there are more language pairs, the middle ones are summed up in
+one."""
 
 
 def exposure_lines(
@@ -18,7 +19,7 @@ def exposure_lines(
 
     Args:
         seen: rows seen of each.
-        available: rows that there are.
+        available: available rows of each.
         heading: of the column of rows seen.
     """
     total = sum(seen.values())

@@ -85,7 +85,7 @@ class Meter:
                 # the loss is their sum: name the term, not the sum, if there is one
                 name = next((name for name in wrong if name != "loss"), "loss")
                 raise _not_finite(f"{name} is {read[name]} in step {step + 1}", self._checkpoints)
-            # Counted by name: the gradient's norm, for one, is not measured in every step.
+            # Counted by name: the gradient's norm, for example, is not measured in every step.
             for name, value in read.items():
                 self._sums[name] = self._sums.get(name, 0.0) + value
                 self._counts[name] = self._counts.get(name, 0) + 1
@@ -93,7 +93,7 @@ class Meter:
     def save(self, state: TrainState) -> None:
         """Save the values collected for the next record."""
         self.flush()
-        # copies, as the meter continues to count in its own
+        # copies, because the meter continues to change its own
         state.sums, state.counts = dict(self._sums), dict(self._counts)
 
     def load(self, state: TrainState) -> None:
@@ -112,10 +112,12 @@ class Meter:
 def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step: int) -> None:
     """Check all weights for NaN and infinity before they are evaluated or saved.
 
-    The loss is of the weights before the step, and does not show how the step changed them.
+    The loss was computed with the weights before the step, so it does not show how the step changed
+    them.
 
     Args:
-        objective: with whole or sharded weights; then all processes must call it.
+        objective: with whole or sharded weights; if they are sharded, all processes must call this
+            function.
         engine: shares the results of the processes.
         checkpoints: where they are, for the message.
         step: optimizer steps done.
@@ -125,7 +127,7 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
     """
     names = [name for name, _ in objective.named_parameters()]
     shards = [local(weight.detach()) for weight in objective.parameters()]
-    # A small weight leaves some processes an empty shard, of which there is no largest number.
+    # The shard of a small weight may be empty in some processes, and then has no largest number.
     filled = [shard if shard.numel() else shard.new_zeros(1) for shard in shards]
     # The largest absolute value is NaN or infinite if any value is.
     largest = torch.stack([norm.float() for norm in torch._foreach_norm(filled, ord=math.inf)])
@@ -170,7 +172,7 @@ def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
 class RunLog:
     """Log that writes records and shows them.
 
-    Only the main process has one that does anything, see ``SilentLog``.
+    Only the log of the main process does anything, see ``SilentLog``.
 
     Args:
         metrics: the file of records.
@@ -196,7 +198,7 @@ class RunLog:
         self._max_steps = max_steps
         self._shown = progress
         _drop_records_after(metrics, step)
-        # unbuffered: what a full disk did not take is not tried again while the file is closed
+        # unbuffered: closing the file does not try again to write data that a full disk refused
         self._file: IO[bytes] = metrics.open("ab", buffering=0)
         self._board: Any = None
         if tensorboard is not None:
@@ -263,7 +265,7 @@ class RunLog:
         self._record("evaluation", step, values)
         shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
         self.say(f"step {step} | {shown}{' | best so far' if best else ''}")
-        if len(norms) > 1:  # of a single term there is nothing to compare
+        if len(norms) > 1:  # a single term cannot be compared
             shown = ", ".join(f"{name} {norm:.2g}" for name, norm in norms.items())
             self.say(f"step {step} | gradient norms: {shown}")
 
@@ -295,7 +297,7 @@ class RunLog:
             ) from error
         if self._board is None:
             return
-        # TensorBoard has numbers only: those of the one nested table get names of their own.
+        # TensorBoard stores only numbers: each number of the nested table gets its own name.
         norms = {
             f"term_grad_norms/{name}": norm
             for name, norm in values.get("term_grad_norms", {}).items()

@@ -92,7 +92,7 @@ def run_training(
             RunFolder(start.checkpoint.parent.parent).compare(digests, warn)
         if is_first_process():
             data.verify()
-        # From here on there may be several processes, each of which has come this way.
+        # From here on there may be several processes, each of which has run the code above.
         with Engine(start.config.run) as engine:
             if start.devices not in (None, engine.world_size):
                 warn(
@@ -118,8 +118,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     folder = RunFolder(given.run.output)
     config = engine.resolve_hardware(start.config)
 
-    # Everything is built once. ``setup`` may shard the weights, so the whole copy is made before it
-    # and the optimizer, which holds on to the weights, after it.
+    # Everything is built once. ``setup`` may shard the weights, so the whole copy is made before
+    # ``setup``; the optimizer, which refers to the weights, is built after it.
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device).train()
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     validation = valid_batches(config, data, batches)
@@ -148,7 +148,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     )
     evaluation.check_metric(config.run)
 
-    # How long is the run? With a time budget it times its own first steps, and takes them back.
+    # How long is the run? With a time budget it measures the time of some first steps, and then
+    # undoes them.
     config = fix_length(config, make_step, batches, evaluation, began_at)
     run, max_steps = config.run, config.length
     objective.total_steps = unsharded.total_steps = max_steps
@@ -156,8 +157,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
         folder.begin(given, config, digests=digests, fresh=start.checkpoint is None)
     engine.barrier()
 
-    # The state: that of the checkpoint, or of step 0. A bank's processor time counts as the run's;
-    # a checkpoint's figure has it in already.
+    # The state: that of the checkpoint, or of step 0. The processor time of the run includes that
+    # of the banks; the value in a checkpoint already contains it.
     bank_seconds = banks.fill(validation, steps=max_steps, folder=folder.path, unsharded=unsharded)
     state = TrainState(cpu_seconds=bank_seconds)
     if start.checkpoint:
@@ -183,7 +184,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
         Interrupts() as interrupts,
     ):
         _announce(log, folder, config, objective, batches, state)
-        # Training has to be better than what there was.
+        # The trained model has to be better than the pretrained one.
         if first_step == 0 and config.encoder.path is not None:
             metrics = evaluation.record(state, batches(0)[0], run, log)
             pace.evaluation_seconds = evaluation.seconds

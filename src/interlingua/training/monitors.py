@@ -59,8 +59,9 @@ class Spread(NamedTuple):
 def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
     """Measure the spread of at least two embeddings of different sentences, normalized first.
 
-    The effective rank is that of Roy & Vetterli (2007). It is of the centered embeddings, because
-    the common part of all sentences separates none. It is NaN if an embedding is not finite.
+    The effective rank is that of Roy & Vetterli (2007). It is computed from the centered
+    embeddings, because the part that all sentences have in common distinguishes none of them. It is
+    NaN if an embedding is not finite.
     """
     unit = F.normalize(embeddings.float(), dim=-1)
     if not unit.isfinite().all():

@@ -51,9 +51,9 @@ class TrainResult:
     seconds: float = 0.0
     """Wall time of the whole run, evaluations and checkpoints included."""
     tokens: int = 0
-    """Read by all processes in all their steps, of both sides."""
+    """Tokens of both sides that all processes read in all their steps."""
     pairs_per_second: float = 0.0
-    """Over the steps made now, evaluations and checkpoints not counted."""
+    """Pairs per second over the steps of this call, evaluations and checkpoints not counted."""
     tokens_per_second: float = 0.0
     """Tokens of both sides, counted in the same way."""
     peak_rss_bytes: int = 0
@@ -61,7 +61,7 @@ class TrainResult:
     exposure: dict[str, int] = field(default_factory=dict)
     """Pairs seen of each language pair, ``deu_Latn-eng_Latn``, or rows of another feed."""
     available: dict[str, int] = field(default_factory=dict)
-    """Pairs that there are of each."""
+    """Available pairs or rows of each."""
     already: bool = field(default=False, compare=False)
     """True if the run had ended before, so that nothing was computed now."""
 

@@ -1,8 +1,9 @@
 """The folder of a run: its files, and whether a config continues the run that is in it.
 
 It has records but is not a workspace. A workspace compares settings key by key and keeps each
-finished step. A resumed run may change some keys, its config has two forms (``budget_seconds`` or
-the steps that this became), and it goes back to the newest checkpoint that is whole.
+finished step. A resumed run, however, may change some keys, its config has two forms (with
+``budget_seconds``, or with the number of steps computed from it), and the run continues from the
+newest undamaged checkpoint.
 """
 
 from __future__ import annotations
@@ -48,11 +49,9 @@ MAY_CHANGE: dict[str, Any] = {
     "save_total_limit": None,
     "tensorboard": None,
 }
-"""Keys of [run] that don't belong to what is computed, with the value that leaves them to the
-run."""
+"""Keys of [run] that don't affect the results, with the value that leaves the choice to the run."""
 DEVICES = "devices"
-"""Rounding apart, what is computed does not depend on it either; each start has a value of its
-own."""
+"""Key of [run] that affects the results only by rounding; each start has a value of its own."""
 
 
 class Start(NamedTuple):
@@ -125,7 +124,8 @@ class RunFolder:
                     f"{path}: is damaged or incomplete ({problem}); name a folder such as"
                     " RUN/checkpoints/step-00000100"
                 )
-            # The checkpoint may be another run's; a run that is in this folder must be the same.
+            # The checkpoint may be another run's; if this folder holds a run, it must have the same
+            # config.
             if self.manifest.exists() and path.parent.parent != self.path.absolute():
                 self.refuse_another(config)
             return RunFolder(path.parent.parent).start_at(path, config)
@@ -160,7 +160,7 @@ class RunFolder:
         self.continued(config, load_train_config(self.config))
 
     def continued(self, config: TrainConfig, settled: TrainConfig) -> TrainConfig:
-        """Return the settled config of the run in this folder, which ``config`` has to ask for.
+        """Return the settled config of the run in this folder if ``config`` asks for this run.
 
         Args:
             config: asks for the original config (``budget_seconds``, "auto") or for the settled one
@@ -179,7 +179,7 @@ class RunFolder:
             )
         given = train_config_from(manifest["requested"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))
-        # The nearer of the two is what the user means; equal to one of them is enough.
+        # Compare with the more similar of the two configs; it is enough to be equal to one of them.
         now = config.to_mapping()
         changes = min(
             (
@@ -203,7 +203,7 @@ class RunFolder:
 
     def _refuse_foreign(self) -> None:
         """Raise ConfigError if files that no run of this package wrote would be lost."""
-        # The nearest that is there of the folder and those above it, in which it would be made.
+        # The folder itself or, if it does not exist, its nearest existing parent.
         nearest = next((place for place in (self.path, *self.path.parents) if place.exists()), None)
         if nearest is not None and not nearest.is_dir():
             raise ConfigError(
@@ -242,7 +242,7 @@ class RunFolder:
             warn: called once with the packages that have another version now.
 
         Raises:
-            DataError: the data are others.
+            DataError: the data have changed.
         """
         manifest = self.read_manifest()
         for key, digest in digests.items():
@@ -289,7 +289,8 @@ class RunFolder:
                 "python": platform.python_version(),
                 "machine": f"{platform.system()} {platform.machine()}",
             }
-            # First and in one go: a folder with a manifest is a run's, whatever else is in it.
+            # Written first and atomically: a folder with a manifest is a run's, whatever else is in
+            # it.
             write_record(self.manifest, RUN, record)
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
@@ -302,8 +303,8 @@ class RunFolder:
         """Remove only files that an earlier run wrote.
 
         Raises:
-            ConfigError: the folder of a model holds other files, which would end up with another
-                model.
+            ConfigError: the folder of a model holds other files, which would then be mixed with the
+                files of another model.
         """
         for folder in (self.best, self.model):
             others = other_entries(folder, MODEL_ENTRIES)
@@ -319,7 +320,7 @@ class RunFolder:
         for events in self.tensorboard.glob("events.out.tfevents.*"):
             events.unlink()
         for folder in (self.checkpoints, self.tensorboard):
-            # It stays where something else is in it.
+            # A folder that contains anything else stays.
             with contextlib.suppress(OSError):
                 folder.rmdir()
         self.metrics.unlink(missing_ok=True)
@@ -337,7 +338,7 @@ class RunFolder:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this package and of those that compute."""
+    """Return the versions of this package and of the packages that it computes with."""
     return {
         "interlingua": __version__,
         "torch": str(torch.__version__),  # with what it was built for, as in 2.11.0+cu130

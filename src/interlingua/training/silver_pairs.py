@@ -33,7 +33,7 @@ class SilverConfig(CheckedSettings):
     sentence_encoder: PathText
     """Model that finds sentences' neighbors: folder, ``hf:owner/name`` or ``{STAGE.best}``."""
     cross_encoder: PathText
-    """Scores the pairs: folder of a model trained with method cross_encoder, or
+    """Model that scores the pairs: folder of a model trained with method cross_encoder, or
     ``{STAGE.best}``."""
     neighbors: Annotated[int, Between(1, 10_000)] = 10
     """Nearest sentences that each sentence is paired with."""
@@ -58,7 +58,7 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
     def embed(texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
         return encoder.encode(texts, language=language)
 
-    # With digests, so that the manifest identifies the models when the paths hold others.
+    # With digests, so that the manifest identifies the models even if the paths later hold others.
     models = {
         "sentence_encoder": {"path": config.sentence_encoder, "digest": encoder.digest()},
         "cross_encoder": {

@@ -14,10 +14,10 @@ A stage names a run's TOML file, and a later stage may start from its model:
     set.encoder.path = "{nli.best}"                # or {STAGE.model}, {STAGE.silver}
 
 A stage's run is stored in ``output/<name>``. ``output/stages.json`` keeps each stage's
-configuration and the digests of what it took from earlier ones and of what it left: what is done is
-not repeated, and what has changed since is refused. It is a record and not a workspace: a run's
-folder is locked and resumed by the run itself, and all processes of a run read which stages are
-done.
+configuration and the digests of its inputs from earlier stages and of its results. A finished stage
+is not repeated, and a stage that has changed since then is refused. The file is a record and not a
+workspace: the run itself locks and resumes its folder, and all processes of a run read from the
+file which stages are done.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class StageConfig(CheckedSettings):
     name: str
     """Its name in later stages, and its folder."""
     config: Path | None = None
-    """The run's TOML file, relative to this file as all paths."""
+    """The run's TOML file, relative to this file like all paths."""
     silver: SilverConfig | None = None
     """Pairs to be found and scored by models, in place of ``config``."""
     set: dict[str, Any] = field(default_factory=dict)
@@ -130,9 +130,9 @@ class Stage:
         return to_mapping(self.run)
 
     def differences_from(self, earlier: Mapping[str, Any]) -> list[str]:
-        """Return the keys in which it differs from an earlier configuration."""
+        """Return the keys in which the stage differs from an earlier configuration."""
         if isinstance(self.run, TrainConfig):
-            # Read and written anew, with the defaults of keys that did not exist then.
+            # Reading and writing it again adds the defaults of keys that did not exist then.
             earlier = train_config_from(earlier).to_mapping()
         ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
         return config_differences(earlier, self.mapping(), ignore=ignore)
@@ -155,8 +155,7 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
         the folder, and the stages in order.
 
     Raises:
-        ConfigError: a file has mistakes, or a stage refers to something that no earlier stage
-            leaves.
+        ConfigError: a file has mistakes, or a stage refers to a result that no earlier stage has.
     """
     return stages_of_file(load_toml(path), path, overrides=overrides)
 
@@ -164,7 +163,7 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
 def stages_of_file(
     table: dict[str, Any], path: PathLike, *, overrides: Sequence[str] = ()
 ) -> tuple[Path, list[Stage]]:
-    """Read the files of the runs that the table of a file of stages names; see ``load_stages``.
+    """Read the run files that are named in the table of a stages file; see ``load_stages``.
 
     Args:
         table: the result of ``load_toml``; the overrides are set in it.
@@ -200,7 +199,7 @@ def stages_of_file(
             run = from_mapping(SilverConfig, table, where=where)
         else:
             assert stage.config is not None
-            # The run's file, what is set for all runs, what is set for this one, in this order.
+            # In this order: the run's file, the settings for all runs, the settings for this run.
             table = _changed(load_toml(stage.config), config.set)
             table = _resolved(_changed(table, stage.set), output, kinds, inputs, where)
             table.setdefault("run", {})["output"] = str(output / stage.name)
@@ -228,11 +227,11 @@ def run_stages(
         progress: whether to show progress on stderr.
 
     Returns:
-        the results of the training runs made now, up to one that was interrupted.
+        the results of the training runs of this call; an interrupted run is the last one.
 
     Raises:
-        ConfigError: a stage was started with another config or with other inputs, or another run is
-            at work there.
+        ConfigError: a stage was started with another config or with other inputs, or another run
+            uses the folder.
     """
     if resume not in ("auto", "never"):
         raise ConfigError(
@@ -256,13 +255,14 @@ def _run_stages(
     record: dict[str, Any] = {}
     if resume == "auto":
         record = _read_record(output)
-    # Before any stage is run: a change of the last one is reported at once, not after hours.
+    # Checked before the first stage runs: a change of the last stage is reported now, not after
+    # hours.
     _refuse_other_configs(output, stages, record)
     results: list[TrainResult] = []
     for number, stage in enumerate(stages, 1):
         before = record.get(stage.name)
         inputs = {str(path): _digest(path) for path in stage.inputs} if main else {}
-        # An input that has changed makes a stage that is done, or started, another one.
+        # A finished or started stage is no longer the same stage if one of its inputs has changed.
         if main and before is not None and before["inputs"] != inputs:
             changed = next(path for path in inputs if before["inputs"].get(path) != inputs[path])
             raise ConfigError(
@@ -335,7 +335,7 @@ def _refuse_changed(folder: Path, products: Any) -> None:
 def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested tables with some keys set.
 
-    A length of the run replaces another, a model replaces a preset.
+    A new length of the run replaces the old one, and a model replaces a preset.
     """
     table = copy.deepcopy(table)
     if "path" in changes and "preset" in table:
@@ -363,7 +363,7 @@ def _resolved(
     if not isinstance(value, str) or (match := REFERENCE.fullmatch(value)) is None:
         return value
     stage, product = match.groups()
-    # The path is known before the stage has run; whether it is there is seen when it is due.
+    # The path is known before the stage has run; its existence is checked when the stage starts.
     if stage not in kinds:
         raise ConfigError(
             f"{where}: {value} does not name an earlier stage{did_you_mean(stage, list(kinds))}"
@@ -371,7 +371,7 @@ def _resolved(
     if product not in PRODUCTS[kinds[stage]]:
         offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])
         raise ConfigError(f"{where}: unknown output of a stage {value}; use one of: {offered}")
-    files = {"silver": "silver.tsv"}  # the others are folders of their own names
+    files = {"silver": "silver.tsv"}  # the other products are folders of the same name
     path = output / stage / files.get(product, product)
     inputs.append(path)
     return str(path)

@@ -20,7 +20,7 @@ from interlingua.training.optimization.optim import set_learning_rate
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingStep:
-    """Training steps of a run. On a GPU, only the norm in fp16 waits for the device.
+    """Training steps of a run. On a GPU, a step waits for the device only to read the norm in fp16.
 
     Attributes:
         model: the objective as the engine has set it up.
@@ -30,7 +30,7 @@ class TrainingStep:
         meter: receives the losses of each step.
         loss_scale: of fp16.
         seed: of the run.
-        max_grad_norm: to which gradients are clipped; None = not at all.
+        max_grad_norm: norm to which gradients are clipped; None = no clipping.
     """
 
     model: nn.Module
@@ -67,8 +67,8 @@ class TrainingStep:
             loss_scale=self.loss_scale,
         )
         self.loss_scale.unscale(self.objective)
-        # In fp16 a norm that is not finite means a loss scale too large: the step is skipped,
-        # and its norm kept from the meter, for which it would be the end of the run.
+        # In fp16 a norm that is not finite means that the loss scale is too large: the step is
+        # skipped, and the norm is not passed to the meter, which would end the run.
         finite = True
         if self.max_grad_norm is not None or logs or self.loss_scale.enabled:
             grad_norm = self.engine.clip(self.objective, self.max_grad_norm)
@@ -105,7 +105,8 @@ def gradients(
         engine: this process's.
         seed: of the run.
         step: of the run.
-        loss_scale: multiplies what is differentiated; the gradients are still to be divided by it.
+        loss_scale: multiplies the loss before it is differentiated; the caller must divide the
+            gradients by the scale.
 
     Returns:
         the loss and its terms, mean over the micro-batches.

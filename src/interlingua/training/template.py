@@ -1,7 +1,7 @@
 """A commented TOML template: every key of a run with its meaning and default.
 
-Both are taken from where the key is declared: Python drops the text under a field, so it is read
-from the source.
+Both are taken from the declaration of the key. Python drops the text under a field, so this text is
+read from the source code.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ def template(recipe: str) -> str:
         ConfigError: there is no such recipe.
     """
     if recipe not in RECIPES:
-        # It names the nearest, or all of them where none is near.
+        # The message names the most similar recipe, or all of them if none is similar.
         raise ConfigError(f"--init: unknown recipe {recipe!r}{did_you_mean(recipe, list(RECIPES))}")
     heading, values = RECIPES[recipe]
     lines = [f"# {line}" for line in heading.splitlines()]
     lines += [
-        "# Paths start at this file's folder. A key behind # has the value that is shown; take the"
-        " # away to set it."
+        "# Paths are relative to this file's folder. A key after # has the value that is shown;"
+        " remove the # to set the key."
     ]
     method = resolve_name(METHODS, values["method"]["name"]).Config
     sections: tuple[tuple[str, type], ...] = (
@@ -111,7 +111,7 @@ def template(recipe: str) -> str:
 def field_texts(cls: type) -> dict[str, str]:
     """Return the text below each field of a dataclass and of the classes it inherits from."""
     found: dict[str, str] = {}
-    # From the base to the class itself: its texts take the place of inherited ones.
+    # From the base to the class itself, so that its own texts replace inherited ones.
     for base in reversed(cls.__mro__[:-1]):
         declared = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
         assert isinstance(declared, ast.ClassDef)

@@ -61,7 +61,7 @@ def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches
     if count < 2:
         return []  # a single row has nothing to be compared with
     size = min(config.data.valid_batch_size or config.run.global_batch_size, count)
-    # As the rows are there, not as training mixes them.
+    # In the proportions of the data, not in those of the training mixture.
     unmixed = dataclasses.replace(config.data, temperature=1.0, caps=Caps())
     plans: dict[FeedName, Plan] = {}
     for feed, plan in batches.plans.items():
@@ -93,7 +93,7 @@ def measure_validation(
     Dropout is off.
 
     Args:
-        objective: put back into training afterwards.
+        objective: is in training mode again afterwards.
         batches: see ``valid_batches``.
         engine: only its main process measures, all get the result.
         evaluate: is called with ``objective.evaluated``, mostly the encoder, and the step; returns
@@ -185,7 +185,7 @@ class RunEvaluation:
         """Measure the model, save it if it is the best so far, and write a record with warnings.
 
         Args:
-            state: of the run; learns of the best evaluation.
+            state: of the run; it is updated with the result of the evaluation.
             batch: a micro-batch of this process.
             config: specifies the metric of the best model.
             log: receives the record.
@@ -211,7 +211,8 @@ class RunEvaluation:
                 log.warn(line)
         if found_spread is not None and (warning := found_spread.warning()):
             log.warn(warning)
-        # Waited for here, in the group of all: that of the shards may have a shorter timeout.
+        # Wait here, in the group of all processes: the group of the shards may have a shorter
+        # timeout.
         self._engine.barrier()
         self.seconds = time.perf_counter() - began
         return metrics
@@ -250,8 +251,8 @@ def check_metric(
 def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
     """Enter an evaluation into the state.
 
-    If the metric is saturated, which may be the case before the first step, no evaluation can be
-    better by it. Then the validation loss decides among those of equal value.
+    If the metric is saturated, which may be the case before the first step, no later evaluation can
+    improve it. Then the validation loss decides among evaluations with equal values.
 
     Returns:
         whether it is the best so far; a value that is not finite never is.

@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 
 
 class Links(RowList["Link"]):
-    """The links of documents, every sentence in one of them.
+    """The links between the sentences of documents; each sentence is in one link.
 
-    It is empty if they were written to files. ``records`` names the documents of each link if they
-    are of folders.
+    The list is empty if the links were written to files. ``records`` also names the documents of
+    each link if the documents are files of folders.
 
     Args:
-        links: numbers of source sentences, of target sentences and the cost of each link.
+        links: for each link the numbers of its source and target sentences, and its cost.
         report: outcomes of all documents.
         documents: number of documents to align.
-        sentences: of the source and of the target, if both are lists.
+        sentences: source sentences and target sentences, if both documents are lists.
     """
 
     columns_if_empty = ("source", "target", "cost")
@@ -168,7 +168,7 @@ def run_align(
     Args:
         options: of the verb.
         progress: receives the progress of the work.
-        stdout: where links are written that have no output.
+        stdout: receives the links of documents that have no output.
 
     Returns:
         The links; with an output they are written there, and the list is empty.
@@ -177,7 +177,7 @@ def run_align(
         ConfigError: an option is wrong.
         DataError: a document has no sentence, or a file can't be read.
     """
-    # A string is a file's name; None goes with a list of documents.
+    # A string is the name of a file; None is allowed with a list of documents.
     sides = (options.source, options.target)
     are_lists = not all(isinstance(side, str | os.PathLike | None) for side in sides)
     if are_lists:
@@ -195,7 +195,7 @@ def run_align(
     if are_lists:
         return _align_lists(options)
     check_align(options)
-    # Of many documents a run resumes, if the model is still the same.
+    # A run over many documents can resume, but only with the same model.
     is_identified = options.documents is not None or options.is_several
     encode, identity = open_model(options, identified=is_identified)
     return align_files(options, encode, identity, stdout=stdout, progress=progress)
@@ -213,16 +213,16 @@ def align_files(
 
     Args:
         options: of the verb.
-        encode: gives vectors of length 1.
-        model: its identity.
-        stdout: for links without an output.
+        encode: function that returns vectors of length 1.
+        model: identity of the model.
+        stdout: receives the links of documents that have no output.
         progress: receives the progress of the work.
     """
     from interlingua.alignment.align import Aligner, align_documents, join_links
     from interlingua.alignment.sentence_alignment import AlignConfig
 
     documents, unpaired = check_align(options)
-    # Many documents are resumed by a journal next to their links.
+    # For many documents, a journal next to the links lets an interrupted run resume.
     folder = None
     output = as_path(options.output)
     joined = None
@@ -253,13 +253,13 @@ def align_files(
         progress=progress,
     )
     if joined is not None:
-        # After a failure, the same command does only the other documents.
+        # After a failure the folder is kept, so that the same command skips finished documents.
         join_links(documents, joined, keep=bool(report.failed))
     return Links(report.links, report, len(documents))
 
 
 def _links_folder(output: Path) -> Path:
-    """Return the folder of the links of each pair until all are joined in one file."""
+    """Return the folder that holds the links of each pair until they are joined in one file."""
     return output.with_name(f"{output.name}.work")
 
 
@@ -267,7 +267,7 @@ def check_align(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]:
     """Check inputs and outputs, and list the documents to align.
 
     Returns:
-        The pairs of documents, and why files of folders are left out.
+        The pairs of documents, and the reasons why files of folders are left out.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
@@ -300,10 +300,10 @@ def _pair_folders(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]
     """List the pairs of documents of folders or patterns, by their names.
 
     Returns:
-        The pairs, and why the other files are left out.
+        The pairs, and the reasons why the other files are left out.
 
     Raises:
-        ConfigError: an option is for two documents.
+        ConfigError: an option is set that is only for two documents.
     """
     from interlingua.alignment.align import DocumentPair, document_languages, refuse_bitext_name
     from interlingua.corpus.documents.finding import LeftOut
@@ -326,8 +326,8 @@ def _pair_folders(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]
         refuse_bitext_name(str(folder))
         if options.split and options.texts is None:
             raise ConfigError(
-                "--split: the links number sentences that are made; pass a folder as --output, or"
-                " --texts"
+                "--split: the links refer to sentences that no file contains; pass a folder as"
+                " --output, or pass --texts"
             )
         folder = _links_folder(folder)
     one, others, left_out = list_sides_of_text(source, target, given, split=options.split)
@@ -345,7 +345,7 @@ def _pair_folders(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]
         documents.append(found)
     if not documents:
         reason = left_out[-1].reason
-        raise DataError(f"no document can be aligned, the last one: {reason}", path=source)
+        raise DataError(f"no document can be aligned; reason for the last: {reason}", path=source)
     return documents, left_out_reasons(left_out)
 
 
@@ -376,7 +376,7 @@ def _align_lists(options: AlignOptions) -> Links:
         source_language=options.source_language,
         target_language=options.target_language,
     )
-    # Each text is checked when its turn comes, and named with its number if it is none.
+    # Each text is checked when it is read; the error for an invalid text names its number.
     # A column of a table has no truth value, hence no `or`.
     sides: list[Any] = [() if side is None else side for side in (options.source, options.target)]
     source = list(checked_texts(sides[0], "source"))

@@ -1,4 +1,4 @@
-"""``interlingua.analyse`` and ``interlingua analyse``: why an encoder is as good as it is."""
+"""``interlingua.analyse`` and ``interlingua analyse``: analyses of an encoder's vectors."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Analysed(list["list[Analysis]"]):
     """The analyses of each model, and the page that shows them.
 
     Args:
-        found: of one model, or of two.
-        page: the file, or None if there is no output.
+        found: the analyses of one model, or of two models.
+        page: file of the page, or None if there is no output.
     """
 
     def __init__(self, found: Iterable[list[Analysis]], page: Path | None) -> None:
@@ -89,13 +89,13 @@ class AnalyseOptions(MeasuredModelOptions):
 
 @dataclass(frozen=True, slots=True)
 class ModelAnalysis:
-    """The analyses of one model, which is loaded.
+    """A loaded model, and the analyses to run on it.
 
     Attributes:
         options: of the verb.
         encoder: the model.
-        info: how files name it.
-        analyses: to run.
+        info: description of the model in result files.
+        analyses: the analyses to run.
     """
 
     options: AnalyseOptions
@@ -105,7 +105,10 @@ class ModelAnalysis:
 
     @property
     def keeps_vectors(self) -> bool:
-        """True if an interrupted run can resume: changes of a function would go unnoticed."""
+        """True if vectors are kept, so that an interrupted run can resume.
+
+        Vectors of a function are not kept, because a change of the function would not be noticed.
+        """
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> list[Analysis]:
@@ -130,7 +133,7 @@ class ModelAnalysis:
 
 
 def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
-    """Yield the analyses of one model after the other, each loaded when it is reached.
+    """Yield each model with its analyses; a model is loaded only when it is yielded.
 
     An error in the options is raised before the first model is loaded.
     """
@@ -149,8 +152,8 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
             f"--name: {len(names)} names for {len(models)} models; pass one name per model,"
             " separated by commas"
         )
-    # --set is for the backend and for the analyses; each takes the keys that start with a name of
-    # its own.
+    # --set has options of the backend and of the analyses; the first part of a key is the name of
+    # the backend or of an analysis.
     of_backend, settings = backend_settings(options.settings or (), options.backend)
     analyses = build_analyses(
         listed(options.only or None), languages=listed(options.languages or None), settings=settings

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from interlingua.adapt.average import AverageResult, GridPoint
 
 Numbers = str | Sequence[float]
-"""Numbers with commas, or a list of them."""
+"""Text with numbers separated by commas, or a list of numbers."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class AverageOptions(Options):
     )
 
     def __post_init__(self) -> None:
-        # An option that nothing would read is a mistake, not one to pass over.
+        # An option without effect is a mistake of the user, which must be reported.
         refuse_without(self, "languages", needs="pairs", when=not self.pairs)
         refuse_without(
             self, "max_pairs", "prompt", needs="pairs or sts", when=not (self.pairs or self.sts)
@@ -95,10 +95,11 @@ class AverageOptions(Options):
 def run_average(
     options: AverageOptions, on_point: Callable[[GridPoint], None] = lambda _: None
 ) -> AverageResult:
-    """Average the weights of models, with given shares or those best on development data.
+    """Average the weights of models, with given shares or with the best ones on development data.
 
-    With development data and no weights a grid is measured and a rule chooses, see
-    ``adapt.average``; without either it is the plain mean.
+    With development data and without weights, the points of a grid are measured, and a rule chooses
+    one of them (see ``adapt.average``). Without development data and weights, the result is the
+    plain mean.
 
     Args:
         options: of the verb.

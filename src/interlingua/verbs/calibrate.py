@@ -75,11 +75,11 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> Lea
         progress: receives the progress of the work.
 
     Returns:
-        The calibration, which is also in the file, and the report.
+        The calibration, which is also written to the output, and the report.
 
     Raises:
         ConfigError: an option is wrong.
-        DataError: there are too few pairs of which the answer is known, or a file can't be read.
+        DataError: there are too few pairs with a known answer, or a file can't be read.
     """
     check_inputs(options)
     from interlingua.verbs.parts.sources import two_texts
@@ -126,12 +126,12 @@ def calibrate_texts(
     model: str,
     progress: Progress = SILENT,
 ) -> LearnedCalibration:
-    """Learn from two sides that are read already; see ``run_calibrate``.
+    """Learn a calibration from two sides that were already read; see ``run_calibrate``.
 
     Args:
         options: of the verb.
-        source: the one side.
-        target: the other.
+        source: the source side.
+        target: the target side.
         model: identity of the model and its settings.
         progress: receives the progress of the work.
     """
@@ -147,7 +147,7 @@ def calibrate_texts(
     from interlingua.mining.work_folder import at_work
 
     check_calibrate(options)
-    # All inputs are read before the work, which takes long, so that a bad one costs nothing.
+    # All inputs are read before the long work starts, so that a bad input is reported at once.
     probes = labels = gold = None
     if options.parallel is not None:
         languages = (source.language, target.language)

@@ -16,7 +16,7 @@ from interlingua.verbs.parts.shared_options import as_path, output_option
 
 
 class Comparison(NamedTuple):
-    """A comparison: its text, and the file that it was written to, if it was."""
+    """A comparison: its text, and the file to which it was written, or None."""
 
     text: str
     output: Path | None
@@ -39,7 +39,7 @@ class CompareOptions(Options):
         " of --output.",
         group=OUTPUT,
     )
-    # Columns of a table; a page shows all of them.
+    # Contents of a table; a page always shows everything.
     by: str = option(
         "groups",
         "Rows of a table: groups, languages, or tasks (one table for all tasks).",
@@ -128,7 +128,7 @@ def _tables(paths: list[Path], options: CompareOptions, format: Any, progress: A
     from interlingua.evaluation.report import comparison, rendering
 
     of_results, analyses = _results_and_analyses(paths)
-    # Analyses have no rows or metrics to choose from: they are shown where nothing is chosen.
+    # Analyses have no rows or metrics to select, so they are shown only if no selection is made.
     is_default = all(value in (None, False, "groups") for value in options.of_tables.values())
     found = results.read_results(of_results, needed=not (is_default and analyses))
     tables: list[Any] = []
@@ -137,7 +137,7 @@ def _tables(paths: list[Path], options: CompareOptions, format: Any, progress: A
             found, **options.of_tables, **options.of_both, progress=progress
         )
     if is_default and format != "csv" and len(tables) > 1:
-        # All tasks in one table first, then each with its groups.
+        # The first table has all tasks; then each task has a table of its groups.
         overview = comparison.compare_results(
             found, by="tasks", **options.of_both, progress=progress
         )

@@ -1,6 +1,6 @@
-"""``interlingua.debias`` and ``interlingua debias``: the language taken out of vectors.
+"""``interlingua.debias`` and ``interlingua debias``: language removed from vectors.
 
-Of those that a model makes, or of stored ones.
+The vectors are those of a model, or stored vectors.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            # Typer's value of a repeatable option without a value.
+            # Typer passes an empty list for a repeatable option that is not set.
             value = getattr(self, field.name)
             if isinstance(value, list) and not value:
                 object.__setattr__(self, field.name, None)
@@ -154,7 +154,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
                 f"--vectors and a model or texts cannot be combined; remove {self.model}"
             )
         if not isinstance(self.vectors, str | os.PathLike):
-            # Arrays come back, and nothing is written.
+            # The mapped arrays are returned, and no file is written.
             refuse_unread(self, "output", "overwrite", reason="vectors in memory", when=True)
         # Options that would have no effect are refused, because a user expects an effect.
         refuse_unread(self, *OF_MODELS, reason="vectors", when=True)
@@ -169,7 +169,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 
     @property
     def of_estimate(self) -> DebiasOptions:
-        """The options of the map's estimate."""
+        """The options for estimating the map."""
         from interlingua.analysis.debiasing.debias import DebiasOptions
 
         return filled(
@@ -186,16 +186,16 @@ def run_debias(
 ) -> DebiasReport | DebiasedVectors | None:
     """Estimate a map that removes the language component from vectors.
 
-    Writes the model with the map, or the vectors that have gone through it. Vectors in memory come
-    back, and nothing is written.
+    It writes the model with the map, or the mapped vectors. For vectors in memory, it returns the
+    mapped vectors and writes nothing.
 
     Args:
         options: of the verb.
         progress: receives the progress of the work.
 
     Returns:
-        The estimates and measurements; None if a known map was applied to stored vectors. Of
-        vectors in memory, the mapped ones (``vectors``) with their map.
+        The estimates and measurements; None if a known map was applied to stored vectors. For
+        vectors in memory, the mapped vectors (``vectors``) with their map.
 
     Raises:
         ConfigError: an option is out of range, or does not go with the model or with another
@@ -230,7 +230,7 @@ def run_debias(
             language_map=options.map,
             **how,
         )
-    # Here --set is only for the backend, so that nothing may be left over.
+    # Here --set is only for the backend, so every key must be an option of the backend.
     own, others = backend_settings(options.settings or (), options.backend)
     if others:
         raise ConfigError(
@@ -241,7 +241,7 @@ def run_debias(
     if isinstance(texts, str | os.PathLike):
         texts = [texts]
     return debias_model(
-        os.fspath(options.model or ""),  # is set, as there are no vectors
+        os.fspath(options.model or ""),  # set, because there are no vectors
         texts,
         options.output,
         backend=options.backend,

@@ -56,7 +56,7 @@ MATCHES = ("auto", "names", "texts")
 class LinkedTexts(RowList["TextPair"]):
     """The linked sentences of all documents, in the order of the source documents.
 
-    It is empty if they were written to a file.
+    The list is empty if the sentences were written to a file.
 
     Args:
         pairs: with source, target, languages and score; ``fields`` has the documents, the
@@ -93,7 +93,7 @@ class DocumentsOptions(ModelOptions, PairOptions, AlignmentOptions):
         kind=str,
         reads="documents of a side",
     )
-    # Only Python may do without: there the pairs come back.
+    # Optional only in Python, where the pairs are returned if there is no output.
     output: PathLike | None = output_option(
         "File for the linked sentences: .tmx, .xlsx, .csv, .tsv, .jsonl or the prefix of two"
         " Moses files.",
@@ -181,13 +181,13 @@ class DocumentsOptions(ModelOptions, PairOptions, AlignmentOptions):
 
 
 def _names_documents(name: str) -> bool:
-    """Return whether a name is one of documents: a folder is, unless it holds a model."""
+    """Return whether a name refers to documents; a folder does, unless it holds a model."""
     path = Path(name)
     if path.is_dir():
         return not is_model_folder(path)
     if path.is_file() or "," in name or any(mark in name for mark in "*?["):
         return True
-    # Any other name is one of documents, so that a path with a slip is reported as a path.
+    # Any name that is not a model is taken as documents, so a wrong path is reported as a path.
     return not (installed_model_entry(name) or name in OWN_MODELS or name.startswith("hf:"))
 
 
@@ -215,7 +215,7 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
 
     source: Any = options.source
     target: Any = options.target
-    # Listed before the model is loaded: a wrong path costs no seconds.
+    # Files are listed before the model is loaded, so that a wrong path is reported at once.
     files, left_out = list_sides(source, target)
     outputs = (options.output, options.report, options.paired)
     inputs = [file.path for file in files]
@@ -226,7 +226,7 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
         folder = as_path(options.work)
         if folder is None and options.output is not None:
             folder = Path(f"{os.fspath(options.output)}.work")
-        # The links come back in memory, and nothing is left to resume.
+        # Without an output the links are returned in memory, and the run cannot be resumed.
         if folder is None:
             temporary = tempfile.TemporaryDirectory(prefix="interlingua-documents-")
             folder = Path(stack.enter_context(temporary)) / "work"
@@ -285,12 +285,12 @@ def make_memory(
     Args:
         options: of the verb.
         config: settings that determine the memory.
-        files: of both sides.
+        files: the files of both sides.
         left_out: files that are left out.
         encode: computes vectors of length 1.
         model: identity of the model and its settings.
         folder: the work folder.
-        keep: whether the folder stays.
+        keep: keep the folder at the end.
         progress: receives the progress of the work.
     """
     from interlingua.alignment.documents_page import write_documents_page
@@ -309,12 +309,12 @@ def make_memory(
         vectors = memory.embed(sides)
         paired = memory.pair(sides, vectors)
         found = memory.align(sides, vectors, paired)
-        # The report is complete when all pairs have been drawn.
+        # The report is complete only after all pairs have been read.
         pairs = memory.pairs(sides, paired, found)
         report = memory.report
         if options.output is None:
             return LinkedTexts(list(pairs), report)
-        # Without a pair, the file is empty but for its languages.
+        # If there are no pairs, the file contains only the languages.
         codes = (sides[0].language, sides[1].language)
         report.written = write_pairs(pairs, options.output, languages=codes)
         if options.paired is not None:

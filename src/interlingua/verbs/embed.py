@@ -117,10 +117,10 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
             language_of(Path(file), options.language, column=column, option="--language")
     BadLines(options.on_error)  # refuses unknown values
     output = vector_output(files, os.fspath(options.output))
-    # Processes that share the work load the model by its name.
+    # If other processes do a part of the work, they load the model by its name.
     elsewhere = options.ray is not None or options.devices > 1
     encode, identity = open_model(options, identified=output.to_folder, elsewhere=elsewhere)
-    # With the model, all settings that the vectors depend on: a resumed run must have the same.
+    # The vectors depend on the model and on these settings; a resumed run must have the same ones.
     settings = [f"normalize={options.normalize_embeddings} language={options.language}"]
     if column is not None:
         settings.append(f"column={column}")

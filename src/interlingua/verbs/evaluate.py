@@ -51,19 +51,19 @@ DataFrame = Any
 DATA_VARIABLE = "INTERLINGUA_DATA"
 DEFAULT_SUITE = "standard"
 FRAME_SUITE = "tatoeba"
-"""Default suite of translations in memory."""
+"""Default suite if the data is a table of translations in memory."""
 INDEX_TASK = "index"
 """Task of an index that is passed instead of a model."""
 
 
 class Evaluated(RowList["TaskResult"]):
-    """One result per task, in the suite's order, but for those that the budget left out.
+    """One result per task, in the suite's order, without the tasks that the budget excluded.
 
-    It is empty after a shard, which only embeds.
+    It is empty after a run with a shard, because such a run only embeds.
 
     Args:
         results: of the tasks.
-        left_out: tasks that the budget excluded, in a line, or None.
+        left_out: line that names the tasks that the budget excluded, or None.
     """
 
     columns_if_empty = (
@@ -133,7 +133,7 @@ def data_folder(data: PathLike | None) -> Path:
     """Return the folder of the data sets, from the option or from the environment.
 
     Raises:
-        DataError: neither names one.
+        DataError: neither of them names a folder.
     """
     if data is None:
         data = os.environ.get(DATA_VARIABLE)
@@ -167,13 +167,13 @@ def check_encoder_named(
 def measured_model(
     model: Model, name: str | None, of_backend: Mapping[str, Any], **choices: Any
 ) -> tuple[Any, ModelInfo]:
-    """Return an encoder, loaded if it is named, and its description for results.
+    """Return the encoder, which is loaded if ``model`` is a name, and its description for results.
 
     Args:
-        model: its name, or a loaded encoder, to which no choice can be applied.
-        name: in results; None to use that of the model.
+        model: name of the model, or a loaded encoder, which accepts no choices.
+        name: name of the model in results; None to use the model's own name.
         of_backend: options of the backend.
-        choices: of ``load_encoder``; unset ones are None.
+        choices: arguments of ``load_encoder``; None if unset.
 
     Raises:
         ConfigError: it is not an encoder, or a loaded one is combined with a choice.
@@ -270,7 +270,7 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
 
 
 def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
-    """Replace the folder of an index, in place of a model, by its model and the task index.
+    """Return options with the index's model and the task ``index``, if the model is an index.
 
     Args:
         options: of the verb; returned unchanged if the model is not the folder of an index.
@@ -295,7 +295,7 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
     prompt = options.query_prompt
     if prompt is None:
         prompt = settings.question_prompt
-    # The value of --set is TOML, of which a string of JSON is a part.
+    # The value of --set is TOML, in which a JSON string is also valid.
     own = f"{INDEX_TASK}.folder={json.dumps(str(folder.absolute()))}"
     return replace(
         options,
@@ -313,10 +313,10 @@ class Evaluation:
     Attributes:
         options: of the verb.
         encoder: the model.
-        info: how results name it.
-        tasks: to run.
+        info: description of the model in results.
+        tasks: the tasks to run.
         data: folder of the data sets.
-        budget: time for all, or None.
+        budget: time limit for all tasks together, or None.
     """
 
     options: EvaluateOptions
@@ -343,8 +343,8 @@ class Evaluation:
         if options.devices is not None:
             check_devices(options)
         data = data_folder(options.data)
-        # --set is for the backend and for the tasks; each takes the keys that start with a name of
-        # its own.
+        # --set has options of the backend and of the tasks; the first part of a key is the name of
+        # the backend or of a task.
         of_backend, of_tasks = backend_settings(options.settings or (), options.backend)
         suite: Sequence[str | Task] | None = options.suite
         if isinstance(options.suite, str):
@@ -375,7 +375,10 @@ class Evaluation:
 
     @property
     def keeps_vectors(self) -> bool:
-        """True if an interrupted run can resume: changes of a function would go unnoticed."""
+        """True if vectors are kept, so that an interrupted run can resume.
+
+        Vectors of a function are not kept, because a change of the function would not be noticed.
+        """
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> Evaluated:
@@ -388,7 +391,7 @@ class Evaluation:
         if options.devices is not None:
             # After this the cache holds the passages' vectors, and the next steps only score.
             embed_parts(options, run_evaluate, progress)
-        # None leaves the model's own prompt; an empty text is not a prompt.
+        # None means the model's own prompt; an empty text means no prompt.
         roles = {"query": options.query_prompt, "passage": options.passage_prompt}
         how: Any = {
             "role_prompts": {role: text for role, text in roles.items() if text is not None}
@@ -418,8 +421,9 @@ class Evaluation:
 def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evaluated:
     """Evaluate an encoder on local data, and write the result of each task.
 
-    ``output=None`` writes none. In Python the data may also be a table of sentences and their
-    translations in two columns that are called by their languages, for tasks such as tatoeba.
+    With ``output=None`` no results are written. In Python the data may also be a table of sentences
+    and their translations, in two columns that are named after their languages, for tasks such as
+    tatoeba.
 
     Args:
         options: of the verb.
@@ -430,7 +434,7 @@ def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evalu
 
     Raises:
         ConfigError: a name or option is unknown; nothing has been run.
-        DataError: files are missing, broken or misaligned, or a language is not among them.
+        DataError: files are missing, broken or misaligned, or have no data in a language.
         TaskError: the encoder gave no usable vectors.
     """
     if not is_frame(options.data):
@@ -445,12 +449,12 @@ def write_frame_pairs(frame: Any, folder: Path) -> Path:
     """Write a table of translations as a file that tasks read, and return its folder.
 
     Args:
-        frame: two columns, called by their languages in any code.
-        folder: to make.
+        frame: table with two columns that are named after their languages, in any code.
+        folder: folder to create.
 
     Raises:
-        DataError: the columns are not called by languages, there are no rows, or an element is not
-            a text.
+        DataError: the columns are not named after languages, there are no rows, or an element is
+            not a text.
     """
     pairs, languages = frame_pairs(frame)
     if languages is None:

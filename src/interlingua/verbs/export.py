@@ -82,7 +82,7 @@ class ExportOptions(Options):
         flags=("--set",),
         metavar="KEY=VALUE",
     )
-    # Text of the directory and its card.
+    # Contents of the directory and of its model card.
     dtype: str = option(
         "float32", "Type of the stored weights: float32, bfloat16, float16, or int8.", group=OUTPUT
     )
@@ -158,7 +158,7 @@ def run_export(
 ) -> Exported:
     """Write a model for other libraries, and verify its vectors there.
 
-    It is a directory for sentence-transformers, or graphs, or token vectors.
+    The output is a directory for sentence-transformers, or graphs, or token vectors.
 
     Args:
         options: of the verb.
@@ -230,7 +230,7 @@ def run_export(
 
 
 def _text_forms(named: str | None) -> tuple[str, ...] | None:
-    """Read the option ``text_forms``; None: the model's own."""
+    """Read the option ``text_forms``; None means the forms of the model."""
     from interlingua.corpus.forms.text_forms import TEXT_FORMS
 
     if named is None:
@@ -243,7 +243,7 @@ def _text_forms(named: str | None) -> tuple[str, ...] | None:
 
 
 def _text_forms_note(output: Path, kinds: Sequence[str]) -> list[str]:
-    """Report which forms of texts the written model undoes, and which only interlingua does."""
+    """Report which forms of text the exported model reverts, and which only interlingua reverts."""
     from interlingua.exporters.card import LIBRARY, forms_note
     from interlingua.vocabulary.vocabulary import Vocabulary
 
@@ -283,7 +283,7 @@ def _check_packages(options: ExportOptions, kinds: Sequence[str]) -> None:
     """
     for kind in kinds:
         writer, runner = _PACKAGES[kind]
-        # OpenVINO's library writes the graph too.
+        # The package openvino is always needed, because it also writes the graph.
         needed = [writer, runner] if options.verify or kind == "openvino" else [writer]
         for module, extra in needed:
             require_extra(module, extra=extra)
@@ -297,7 +297,7 @@ def _check_packages(options: ExportOptions, kinds: Sequence[str]) -> None:
 def _verify(
     model: str, output: Path, samples: Any, on_verified: Callable[[Verification], None]
 ) -> Verification:
-    """Compare a directory that was written before."""
+    """Compare the vectors of a directory that was exported earlier with those of the model."""
     from interlingua.encoder.encoder import Encoder
     from interlingua.exporters.sentence_transformers import find_model
     from interlingua.exporters.verify import verify

@@ -64,14 +64,14 @@ class Indexed(NamedTuple):
     folder: Path
     added: int = 0
     replaced: int = 0
-    """The id was there with another text, title, language or metadata."""
+    """Passages whose id was in the index with another text, title, language or metadata."""
     unchanged: int = 0
     deleted: int = 0
-    """Passages deleted by ``delete``, or by ``build`` and ``add`` as no longer in their file."""
+    """Passages deleted by ``delete``, or by ``build`` and ``add`` if no longer in their file."""
     info: IndexInfo | None = None
     """Result of ``info``, or of ``compact`` after compaction."""
     passages: Iterable[Passage] = ()
-    """Result of ``list``: read from the disk one after the other, once."""
+    """Result of ``list``: passages that are read from disk one at a time, and only once."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
         return _delete(options, arguments[0], arguments[1:])
     if options.action in READING:
         return _read(options, arguments[0])
-    # Chunks are not among them: an index that is there has its own.
+    # The chunk settings are not included, because an existing index has its own.
     computing: Any = {
         "progress": progress,
         "language": options.language,
@@ -202,7 +202,7 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
     if options.action == "add":
         added = add_to_index(arguments[0], arguments[1:], **computing)
         return _changed(arguments[0], added)
-    assert options.output is not None  # _build_arguments refuses that
+    assert options.output is not None  # _build_arguments refuses None
     added = build_index(
         arguments[0],
         arguments[1:],
@@ -287,7 +287,7 @@ def _delete(options: IndexOptions, folder: str, ids: list[str]) -> Indexed:
 
 
 def _read(options: IndexOptions, folder: str) -> Indexed:
-    """Return the contents of an index; ``compact`` makes it smaller first."""
+    """Return the passages or the description of an index; ``compact`` frees disk space first."""
     from interlingua.retrieval.index_info import index_info
     from interlingua.retrieval.passage_index import PassageIndex
 

@@ -1,6 +1,6 @@
-"""``interlingua.info`` and ``interlingua info``: the abilities of this machine.
+"""``interlingua.info`` and ``interlingua info``: properties of this machine.
 
-With a model also how it would encode with that.
+If a model is named, also how this machine would encode with it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class InfoOptions(Options):
 def run_info(options: InfoOptions) -> Info:
     """Report information about this machine, and how fast it encodes with a model.
 
-    For a model that is which executor and dtype encode, why, and every measured rate.
+    For a model, the report has the chosen executor and dtype, the reasons, and all measured rates.
 
     Args:
         options: of the verb.
@@ -113,7 +113,7 @@ def _model(encoder: Encoder, name: str) -> Info:
     from interlingua.encoder.static import StaticBackbone
 
     config = encoder.backbone.config
-    # Executors differ in how they compute layers, of which a table of vectors has none.
+    # Executors compute layers; a table of vectors has no layers, so it needs no executor.
     if isinstance(encoder.backbone, StaticBackbone):
         return Info(
             [f"{name}: a table of {config.vocab_size:,} token vectors, which needs no executor"],
@@ -135,7 +135,7 @@ def _model(encoder: Encoder, name: str) -> Info:
         lines.append(f"  {name_of_dtype}: {choice.executor}, {choice.reason}")
         lines.append(f"    measured: {', '.join(rates)}")
         lines += [f"    not {executor}: {reason}" for executor, reason in choice.refused.items()]
-    # Loss of similarity at a lower precision, by which ``auto`` refuses some.
+    # ``auto`` refuses a lower precision if its vectors differ too much from those of float32.
     for dtype, (mean, lowest) in found.cosines.items():
         lines.append(
             f"  {_dtype_name(dtype)}: cosine with float32: mean {mean:.6f}, minimum {lowest:.6f}"

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from interlingua.report.tables import Table
 
 DATA_FOLDER_VARIABLE = "INTERLINGUA_DATA"
-"""Folder below which published evaluation sets are, as for ``evaluate``."""
+"""Variable that names the folder of published evaluation sets, as for ``evaluate``."""
 _MOST = 0.8
 """Share of the documents of a folder that two languages have to cover."""
 _ALIGNABLE = 5000
-"""Texts of a document at most; more are two corpora to mine."""
+"""Maximum number of texts of a document; larger files are corpora to mine."""
 
 
 class Looks(RowList["FileLook"]):
@@ -160,9 +160,9 @@ def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
 
 
 def _paths(options: LookOptions) -> Iterator[str]:
-    """Yield the files of all names, each once.
+    """Yield the files of all names, each file once.
 
-    Patterns and folders are replaced by their files, and a Moses pair is one.
+    Patterns and folders are replaced by their files. A Moses pair counts as one file.
 
     Raises:
         ConfigError: there is none.
@@ -172,7 +172,7 @@ def _paths(options: LookOptions) -> Iterator[str]:
     seen = set[str]()
     for name in _named_files(options):
         for part in _expanded(name):
-            # Both files of a Moses pair match a pattern, and are looked at once.
+            # A pattern may match both files of a Moses pair; they are inspected once, as a pair.
             key = part
             if not is_remote(part):
                 key = _both_files(part, options) or part
@@ -201,13 +201,13 @@ def _expanded(name: str) -> list[str]:
 
 
 def _is_shown(path: Path, folder: Path) -> bool:
-    """Return whether it is a file, and neither it nor a folder around it is hidden."""
+    """Return whether a path is a file that is not hidden and not in a hidden folder."""
     parts = path.relative_to(folder).parts
     return path.is_file() and not any(part.startswith(".") for part in parts)
 
 
 def _both_files(path: str, options: LookOptions) -> str | None:
-    """Return both files of a Moses pair with a comma; None if it is another file."""
+    """Return both files of a Moses pair, joined by a comma; None for any other file."""
     from interlingua.corpus.formats.bitext import guess_format
     from interlingua.corpus.formats.moses import moses_files
 
@@ -260,7 +260,7 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
     if any(one.kind == "document" for one in texts):
         yield f"interlingua documents {both} -o memory.tmx"
         return
-    # Documents have about as many sentences in both languages; corpora need not.
+    # A document and its translation have similar numbers of sentences; two corpora may not.
     sizes = sorted(one.units for one in texts)
     if sizes[1] <= min(_ALIGNABLE, 2 * sizes[0]):
         yield f"interlingua align {both} -o links.tsv"
@@ -269,14 +269,14 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
 
 
 def _language_of(found: FileLook) -> str:
-    """Return the language of a text as it is named, else as it was found; may be empty."""
+    """Return the named language of a text, otherwise the identified one; it may be empty."""
     return found.sides[0].language or found.sides[0].found_language
 
 
 def _has_two_languages(folders: Sequence[str], texts: Sequence[FileLook]) -> bool:
-    """Return whether two folders have most documents in different languages, or one in two.
+    """Return whether two folders are in different languages, or one folder is in two languages.
 
-    A short text may be taken for a related language, so that all need not agree.
+    Only most documents must agree, because a short text may be taken for a related language.
     """
     if len(folders) == 1:
         counts = Counter(filter(None, map(_language_of, texts)))

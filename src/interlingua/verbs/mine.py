@@ -52,21 +52,21 @@ _NOT_SETTINGS = (
     *("source", "target", "output", "work", "plan", "shard", "gold", "report", "device", "memory"),
     *("batch_tokens", "max_line", "ray", "ray_cores", "source_vectors", "target_vectors"),
 )
-"""Options that do not change what is written, and those of two texts."""
+"""Options that do not change what is written, and options that are only for two texts."""
 
 
 @dataclass(frozen=True)
 class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
     """Options of ``mine``."""
 
-    # Only Python may do without: there the pairs come back.
+    # Optional only in Python, where the pairs are returned if there is no output.
     output: PathLike | None = output_option(
         "File for the pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; also s3://bucket/name.tsv. Or a"
         " folder, for one .tsv per two files of equal names.",
         kind=str,
         is_required=True,
     )
-    # Which pairs are kept, besides ``PairCut``.
+    # Which pairs are kept, in addition to the options of ``PairCut``.
     calibration: PathLike | None = option(
         None,
         "Calibration from interlingua calibrate, for the probability of each pair.",
@@ -127,7 +127,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
 
     @property
     def is_each(self) -> bool:
-        """True if the files of both sides are mined one by one, to a folder."""
+        """True if each pair of files is mined separately, to its own file in a folder."""
         output = self.output
         if output is None or is_remote(output) or not is_output_folder(output):
             return False
@@ -164,9 +164,10 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     The method is margin-based mining (Artetxe and Schwenk 2019). Each side is a file, a folder or
     pattern of files, or a list of sentences; equal sentences count once, blank ones not at all.
     All files of a side are one text, unless the output is a folder: then files of equal names are
-    mined with each other. Empty ``checks`` measure nothing
-    and, unless ``drop`` names some, reject nothing. An interrupted run with an output resumes.
-    With two lists and neither an output nor a work folder, no file is written.
+    mined with each other. If ``checks`` is empty, no
+    check is measured, and no check rejects pairs unless ``drop`` names it. An interrupted run with
+    an output resumes. With two lists and neither an output nor a work folder, no file is
+    written.
 
     Args:
         options: of the verb.
@@ -192,7 +193,7 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
         folder = mining_folder(options)
         check_mine(options)
         if folder is None and not is_in_memory(options):
-            # The pairs come back in memory, and nothing is left to resume.
+            # Without an output the pairs are returned in memory, and the run cannot be resumed.
             temporary = tempfile.TemporaryDirectory(prefix="interlingua-mine-")
             folder = Path(stack.enter_context(temporary))
         both = two_texts(options, folder, elsewhere=options.ray is not None)
@@ -202,10 +203,10 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
 
 
 def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
-    """Mine the files of both sides that belong together by their names, with an output each.
+    """Mine each two files that belong together by their names, and write an output for each pair.
 
     Raises:
-        ConfigError: an option is for two texts.
+        ConfigError: an option is set that is only for two texts.
         DataError: files can't be paired by their names.
     """
     from interlingua.mining.mine import MinedPairs
@@ -217,7 +218,7 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
     for name in ("gold", "report", "shard", "source_vectors", "target_vectors"):
         if getattr(options, name) is not None:
             option = name.replace("_", "-")
-            raise ConfigError(f"--{option} is for two texts, found several; name a file to write")
+            raise ConfigError(f"--{option} requires one pair of texts; pass a file as --output")
     jobs, left_out = _jobs_of_files(options)
     # All options are checked before the first file is opened.
     for job in jobs:
@@ -255,7 +256,7 @@ def _jobs_of_files(options: MineOptions) -> tuple[list[OutputJob], list[str]]:
     """Return a job for each two files that belong together, and why the other files are left out.
 
     Raises:
-        ConfigError: a side is in memory, or an output is read as well.
+        ConfigError: a side is in memory, or an output is also an input.
         DataError: files can't be paired by their names.
     """
     from interlingua.verbs.parts.output_folder import OutputJob
@@ -270,15 +271,15 @@ def _jobs_of_files(options: MineOptions) -> tuple[list[OutputJob], list[str]]:
     target: Any = options.target
     if not all(text is None or is_local(text) for text in (source, target)):
         raise ConfigError(
-            "one output each needs both sides in folders or patterns of this machine; name a file"
-            " to write"
+            "a folder as --output requires both sides to be files on this machine; pass a file as"
+            " --output"
         )
     given = (options.source_language, options.target_language)
     one, others, left_out = list_sides_of_text(source, target, given, split=options.split)
     folder = Path(os.fspath(options.output or ""))
     jobs = []
     for pair in pair_files_by_name(one, others, left_out):
-        # Each two files have a work folder of their own.
+        # Each pair of files has its own work folder.
         work = None
         if options.work is not None:
             work = Path(options.work) / pair.label
@@ -304,9 +305,9 @@ def is_in_memory(options: TwoTextsOptions) -> bool:
 
 
 def mining_folder(options: MineOptions) -> Path | None:
-    """Return the work folder: the one of the options, or one next to the output, if there is any.
+    """Return the work folder: that of the options, or one next to the output; None without both.
 
-    Of a remote output it is in the working directory.
+    For a remote output, the folder is in the working directory.
     """
     return as_path(options.work) or _next_to_output(options, ".work")
 
@@ -355,8 +356,8 @@ def check_mine(options: MineOptions) -> CheckPlan:
         )
     if options.shard is not None and options.work is None:
         raise ConfigError(
-            "--shard requires --work; pass a folder that all shards share, or that is copied"
-            " together afterwards"
+            "--shard requires --work; pass a folder that all shards share, or folders whose"
+            " files are copied to one folder afterwards"
         )
     if options.shard is not None:
         parse_shard(options.shard)
@@ -396,7 +397,7 @@ def plan_mining(
 
     read = (as_path(options.gold), as_path(options.calibration))
     check_places((options.output, options.report), (source, target), read)
-    # A plan writes nothing, so that bad lines are judged and go into no file.
+    # A plan writes nothing: bad lines are handled as in a run, but not written to a file.
     sides = []
     for side in (source, target):
         sides.append(with_lines(side._replace(bad=BadLines(options.on_error)), folder))
@@ -415,12 +416,12 @@ def mine_texts(
     folder: Path | None,
     progress: Progress = SILENT,
 ) -> MinedPairs:
-    """Find the pairs of two sides that are read already; see ``run_mine``.
+    """Find the pairs of two sides that were already read; see ``run_mine``.
 
     Args:
         options: of the verb.
-        source: the one side.
-        target: the other.
+        source: the source side.
+        target: the target side.
         model: identity of the model and its settings.
         folder: the work folder; None = both sides are in memory, and no file is written.
         progress: receives the progress of the work.
@@ -442,7 +443,7 @@ def mine_texts(
         found_calibration = calibration_for(calibration, languages, model, options)
     gold_pairs = read_gold(gold) if gold is not None else None
     shard = parse_shard(options.shard) if options.shard else None
-    # Without an output the folder is the user's, or temporary.
+    # Without an output the folder is that of the user or a temporary one, so it is kept here.
     keep = options.work is not None or options.output is None
     with contextlib.ExitStack() as stack:
         work = None

@@ -78,12 +78,12 @@ class ScoredPair(NamedTuple):
 
 @dataclass(slots=True, repr=False)
 class ScoredStream:
-    """The kept pairs, in their order, each scored when its turn comes.
+    """The kept pairs in their order; each pair is scored only when it is read.
 
-    It is empty where they were written to a file.
+    The stream is empty if the pairs were written to a file.
 
     Attributes:
-        pairs: the stream of them.
+        pairs: iterator of the kept pairs.
         lines: the report; complete when all pairs have been read.
         failures: of several bitexts, one line for each that could not be read.
     """
@@ -99,7 +99,7 @@ class ScoredStream:
         return next(self.pairs)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame of the pairs that have not been read yet, which it reads.
+        """Read the remaining pairs, and return them as a data frame.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -108,7 +108,7 @@ class ScoredStream:
         return data_frame(rows, ("source", "target", "score"))
 
     def __repr__(self) -> str:
-        """Return one line, and read nothing."""
+        """Return one line, without reading any pair."""
         return "<ScoredStream: pairs are scored as they are read; to_pandas() reads all>"
 
 
@@ -165,7 +165,7 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
     cosine: bool = option(
         False, "Score by the plain cosine in place of a margin; needs no window.", group=SEARCH
     )
-    # Which pairs are kept, besides ``PairCut``.
+    # Which pairs are kept, in addition to the options of ``PairCut``.
     calibration: PathLike | None = option(
         None,
         "Calibration from --learn, for the probability of each pair.",
@@ -229,7 +229,7 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
         "Folder that keeps the vectors, so that a run after --learn embeds no text again.",
         kind=Path,
     )
-    # Judged pairs decide, or a calibration is learned from them in place of pairs.
+    # Judged pairs decide which pairs are kept; or a calibration is learned and no pair written.
     learn: PathLike | None = option(
         None,
         "Calibration file to learn from --labels or --parallel; no pairs are written.",
@@ -271,8 +271,8 @@ def run_score(
 ) -> ScoredStream:
     """Score the pairs of a bitext of any length, and filter them.
 
-    The bitext is a file, any iterable of a source and a target each, or a table in memory of which
-    two columns hold them.
+    The bitext is a file, an iterable of (source, target) pairs, or a table in memory with a column
+    for each side.
 
     Args:
         options: of the verb.
@@ -283,8 +283,8 @@ def run_score(
         The pairs that are kept; without a filter all.
 
     Raises:
-        ConfigError: an option is wrong; the pairs are a dictionary.
-        DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
+        ConfigError: an option is wrong, or the pairs are a dictionary.
+        DataError: a file can't be read, or a pair is not two texts (raised when it is read).
     """
     check_inputs(options)
     check_packages_of_checks(options.checks, options.drop)
@@ -299,7 +299,7 @@ def run_score(
     learns = check_learning(as_path(options.learn), as_path(options.labels), options.parallel)
     # A mistake in the file shows before the model is loaded.
     stream = open_bitext(options)
-    # A calibration holds for one model; without one there is no need to know which it is.
+    # Calibrations and kept vectors are valid for one model; only they need its identity.
     is_identified = learns or options.calibration is not None or options.work is not None
     encode, identity = open_model(options, identified=is_identified)
     if learns:
@@ -319,10 +319,10 @@ def run_score(
     if options.output is not None or stdout is not None:
         lines = write_scored(options, stream, encode, identity, stdout=stdout, progress=progress)
         return ScoredStream(lines=lines)
-    # In Python the pairs stream on to the caller; the report is complete with the last one.
+    # In Python the pairs are streamed to the caller; the report is complete after the last one.
     found = ScoredStream()
     rows = _kept_rows(options, stream, encode, identity, progress, found.lines)
-    # They are read after this function has returned, when its own limit has ended.
+    # The pairs are read after this function has returned, so they need their own line limit.
     found.pairs = (
         ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
         for row in in_line_limit(rows, options.max_line)
@@ -331,11 +331,11 @@ def run_score(
 
 
 def _several(options: ScoreOptions) -> Bitexts | None:
-    """Return the bitexts of a folder or a pattern; None if there is one."""
+    """Return the bitexts of a folder or a pattern; None if the input is a single bitext."""
     from interlingua.corpus.formats.localization.bitext_folders import several_bitexts
 
     file = _file_of(options)
-    # A named format is that of one bitext, such as a folder of Hugging Face data.
+    # If a format is named, the input is one bitext, such as a folder of Hugging Face data.
     if file is None or options.input_format is not None:
         return None
     return several_bitexts(file, options.source_language, options.target_language)
@@ -349,7 +349,7 @@ def _score_several(
     from interlingua.verbs.parts.score_files import ScoreJob, SeveralScores, write_all
 
     result = ScoredStream()
-    # A calibration and kept vectors hold for one model; else there is no need to know which it is.
+    # Calibrations and kept vectors are valid for one model; only they need its identity.
     is_identified = options.calibration is not None or options.work is not None
     several = SeveralScores(
         options,
@@ -418,7 +418,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     from interlingua.verbs.parts.score_files import is_same_xliff
 
     columns_of_checks = join_names(options.checks)
-    # A sheet for people has reasons for all that can be found without a model.
+    # By default a review sheet has the reasons of all checks that need no model.
     if options.review is not None and not columns_of_checks:
         columns_of_checks = ",".join(defaults.REVIEWED)
     checks = CheckPlan.parse(columns_of_checks, join_names(options.drop), as_path(options.glossary))
@@ -460,7 +460,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     # An output must not replace a file that is still to be read.
     outputs = [options.output, options.rejected, options.review, _bad_lines(options).path]
     if is_same_xliff(file, options.input_format, options.output, options.format):
-        outputs[0] = None  # the file is read once more while its copy with scores is written
+        outputs[0] = None  # the file is read again while its copy is written
     keep_inputs(outputs, (file, options.calibration, options.labels))
     if config.margin == "absolute" and "hub" in checks.columns:
         raise ConfigError(
@@ -489,10 +489,10 @@ def _bad_lines(options: ScoreOptions) -> BadLines:
 
 
 def open_bitext(options: ScoreOptions) -> Stream:
-    """Open the pairs; the first one of a file is read.
+    """Open the pairs, and read the first pair of a file.
 
     Raises:
-        DataError: there is none, or the file is missing, broken or misaligned.
+        DataError: there is no pair, or the file is missing, broken or misaligned.
     """
     from interlingua.mining.score import open_stream
 
@@ -516,7 +516,7 @@ def open_bitext(options: ScoreOptions) -> Stream:
 
 
 def _open_in_memory(options: ScoreOptions) -> Stream:
-    """Open pairs in memory: an iterable of a source and a target each, or a table."""
+    """Open pairs in memory: an iterable of (source, target) pairs, or a table."""
     from interlingua.corpus.frames import frame_pairs
     from interlingua.mining.score import pair_stream
 
@@ -525,7 +525,7 @@ def _open_in_memory(options: ScoreOptions) -> Stream:
     target = options.target_language
     if is_frame(pairs):
         pairs, codes = frame_pairs(pairs, options.source_column, options.target_column)
-        # Columns may be called by their languages, as in a file.
+        # Columns may be named after their languages, as in a file.
         if codes is not None:
             source = source or codes[0]
             target = target or codes[1]
@@ -550,12 +550,13 @@ def write_scored(
 
     Args:
         options: of the verb.
-        stream: see ``open_bitext``.
-        encode: gives vectors of length 1.
-        model: its identity, for the calibration.
-        stdout: for pairs without an output.
+        stream: the pairs, from ``open_bitext``.
+        encode: function that returns vectors of length 1.
+        model: identity of the model, for the calibration.
+        stdout: receives the pairs if there is no output.
         progress: receives the progress of the work.
-        judged: of one of several bitexts; None = the only one, with a sheet of its own.
+        judged: sheet and answers for one of several bitexts; None = a single bitext, with its own
+            sheet.
 
     Returns:
         The report, in lines.
@@ -578,8 +579,8 @@ def write_scored(
                 rejected=options.rejected,
             )
         except KeyboardInterrupt:
-            # A file appears when it is complete, so nothing of it is there; standard output has
-            # had the lines so far.
+            # A file is created only when it is complete, so none exists yet; standard output has
+            # already received lines.
             if options.output is not None:
                 raise
             raise InterlinguaError(
@@ -642,8 +643,8 @@ def _scored(
                 yield kept, judging.sampler.noted(rows, file)
             finally:
                 judging.sampler.explain(kept.checker)
-            # The sheet is complete when the last pair has passed; that of several files is
-            # written after the last of them.
+            # The sheet is complete after the last pair; the sheet of several files is written
+            # after the last file.
             if judged is None and options.review is not None:
                 sheet = write_review(options.review, judging.sampler, _file_of(options))
     lines += sheet

@@ -97,10 +97,10 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
 
     Raises:
         ConfigError: a question is empty, or there is none.
-        DataError: standard input holds no question; empty lines of it are left out.
+        DataError: standard input contains no question; its empty lines are ignored.
     """
     _check_first(options)
-    questions = _questions(options.questions)  # an empty one shows before the model is loaded
+    questions = _questions(options.questions)  # refuses an empty one before the model is loaded
     if options.texts is not None:
         yield from _rankings_in_memory(options, questions)
         return
@@ -127,7 +127,7 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
 
 
 def _check_first(options: SearchOptions) -> None:
-    """Check that the first argument is an index, or before texts a model.
+    """Check that the first argument is an index, or a model if texts are passed.
 
     Raises:
         ConfigError: it is neither.
@@ -192,7 +192,7 @@ def _questions(questions: str | Sequence[str]) -> Iterator[str]:
 
 
 def _typed_questions() -> Iterator[str]:
-    # Each is answered before the next line is read, so that one can ask on at a terminal.
+    # Each question is answered before the next line is read, for use at a terminal.
     is_empty = True
     for line in sys.stdin:
         if not is_blank(question := line.strip()):
@@ -205,16 +205,16 @@ def _typed_questions() -> Iterator[str]:
 def run_search(options: SearchOptions) -> Ranking | list[Ranking]:
     """Search an index, or texts in memory, for the passages that answer questions.
 
-    With ``texts`` these are searched, in memory: ``interlingua.search(model, question, texts)``.
-    Many questions at different times are quicker with ``interlingua.Index``, or on disk
-    ``interlingua.search.searcher.Searcher``, which keep the model.
+    Texts in memory are searched by ``interlingua.search(model, question, texts)``. For many
+    questions at different times, ``interlingua.Index`` is faster, or for an index on disk
+    ``interlingua.search.searcher.Searcher``, because both keep the model in memory.
 
     Args:
         options: of the verb.
 
     Returns:
-        A ranking, a list of hits, best first, with ``shares``, by language; of several questions a
-        list with one for each.
+        A ranking: a list of hits, best first, with the ``shares`` of the languages. For several
+        questions, a list with one ranking for each.
 
     Raises:
         ConfigError: a question is empty, there is no such index, or it is of another model.

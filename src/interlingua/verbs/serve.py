@@ -53,7 +53,6 @@ class ServeOptions(ServeSettings):
         group=SEARCH,
         reads="file",
     )
-    # Where, and by how many processes.
     # Address, processes and threads.
     host: str = option(
         "127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of the machine."

@@ -30,9 +30,9 @@ class Trained(list["TrainResult"]):
     """The results of a run, or of the stages of a file that were run now.
 
     Args:
-        results: one each.
+        results: one result for each run.
         again: the command line that resumes the stopped run.
-        template: the config that was written, if that was all.
+        template: the config that was written, if no run was started.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
     if data.corpus is not None:
         folder = data.corpus / "valid_text"
         if folder.is_dir() and pair_files(folder):
-            # With the prompt that the stored training texts start with.
+            # The validation texts need the prompt with which the stored training texts start.
             evaluators.append(validation_evaluator(folder, prompt=prompt_of(data.corpus)))
     paths = data.similarity
     languages = ("eng_Latn", "eng_Latn")

@@ -110,7 +110,7 @@ def test_a_sentence_left_alone_has_none(serve, folder):
     [
         (None, {}, "--calibration"),
         ("cosine", {"source_language": None}, "the languages are missing"),
-        ("cosine", {"target_language": "fr"}, "no calibration of deu_Latn-fra_Latn"),
+        ("cosine", {"target_language": "fr"}, "no calibration for deu_Latn-fra_Latn"),
         ("cosine", {"prompt": "query"}, "prompt"),
         ("margin", {}, "at least 20 pairs"),
     ],

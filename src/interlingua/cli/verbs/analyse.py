@@ -23,12 +23,12 @@ def analyse(options: AnalyseOptions, quiet: bool) -> None:
     for one in analyses_of(options):
         with make_progress(quiet) as progress, resumable(one.keeps_vectors, output, options.cache):
             found.append(one.run(progress))
-    # Wide where no terminal says how wide it is, as in a file.
+    # If the output is not a terminal, for example a file, use a fixed width.
     console = Console(width=None if os.isatty(1) else 160)
     for table in tables.analysis_terminal_tables(found):
         console.print(table)
     analyses = [analysis for of_model in found for analysis in of_model]
-    # Each note once, though it may hold for both models.
+    # Each note is printed once, even if it applies to both models.
     notes = [f"{analysis.task}: {note}" for analysis in analyses for note in analysis.notes]
     for note in dict.fromkeys(notes):
         print(f"note: {note}")

@@ -24,13 +24,13 @@ def debias(options: DebiasSettings, quiet: bool) -> None:
     with make_progress(quiet) as progress:
         report = run_debias(options, progress)
     if report is not None:
-        # The command line gives files, of which a report comes.
+        # On the command line the inputs are files; for files the result is a DebiasReport.
         print(debias_table(cast("DebiasReport", report)))
     print(f"written: {options.output}", file=sys.stderr)
 
 
 def debias_table(report: DebiasReport) -> str:
-    """Return the panel before and after, as lines of text."""
+    """Return the measurements before and after the map, as a table in text."""
     from interlingua.analysis.debiasing.debias import panel_values
 
     fitted = report.fitted
@@ -45,7 +45,7 @@ def debias_table(report: DebiasReport) -> str:
         "language_variance_share": "variance between languages",
         "language_recognized": "language recognized by its mean",
     }
-    removed = ""  # a map of some methods, or of rank 0, removes none
+    removed = ""  # maps of some methods, and those of rank 0, remove no direction
     if language_map.rank == 1:
         removed = ", 1 direction removed"
     elif language_map.rank:

@@ -16,7 +16,7 @@ from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
 def evaluate(options: EvaluateOptions, quiet: bool) -> None:
     """Run the tasks, print their tables and write their result files."""
     output = Path(options.output or ".")
-    # Before the progress bar starts, so that an error is shown without it.
+    # Load the model before the progress bar starts, so that an error is shown without the bar.
     evaluation = Evaluation.of(options)
     with (
         make_progress(quiet) as progress,
@@ -37,7 +37,7 @@ def _show(found: Evaluated, output: Path) -> None:
     from interlingua.evaluation import results
     from interlingua.evaluation.report import rendering
 
-    # Wide where no terminal says how wide it is, as in a file.
+    # If the output is not a terminal, for example a file, use a fixed width.
     width = None if os.isatty(1) else 160
     for result in found:
         for table in rendering.result_terminal_tables(result):

@@ -83,7 +83,7 @@ def _line(passage: Passage) -> str:
 
 
 def _json_line(passage: Passage) -> str:
-    """Return a passage as a record, which index add reads again."""
+    """Return a passage as a JSON record, which ``index add`` can read."""
     record: dict[str, Any] = {"id": passage.id, "text": passage.text, "title": passage.title}
     record["language"] = passage.language
     known = {key: value for key, value in record.items() if value}

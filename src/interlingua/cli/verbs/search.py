@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from interlingua.retrieval.searcher import Ranking
 
 _SHOWN_CHARACTERS = 160
-"""Characters of a passage on a terminal's line."""
+"""Maximum number of characters of a passage that are shown in a line."""
 
 
 @make_command(
@@ -47,7 +47,7 @@ def _record(question: str, ranking: Ranking) -> dict[str, Any]:
 
 
 def shortened(title: str, text: str) -> str:
-    """Return a passage in one line of a terminal."""
+    """Return a passage as one line, shortened for a terminal."""
     text = " ".join(f"{title}: {text}".removeprefix(": ").split())
     if len(text) <= _SHOWN_CHARACTERS:
         return text

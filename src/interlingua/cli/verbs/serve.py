@@ -18,7 +18,7 @@ def serve(options: ServeOptions, _: bool) -> None:
 
     The protocols are those of OpenAI and text-embeddings-inference, and there is a page at /.
     """
-    # The parser of options would take it for unset.
+    # The option parser would treat an empty variable as if it were not set.
     if os.environ.get(f"{_PREFIX}API_KEY") == "":
         raise ConfigError(
             f"{_PREFIX}API_KEY is empty, which would accept every client; set a key, or unset the"

@@ -7,7 +7,7 @@ are tried (a pair is counted under the first that drops it):
 
 1. ``empty``          a side is empty once normalized
 2. ``no_letters``     a side has no letter (numbers, punctuation, symbols only)
-3. ``identical``      both sides are the same text but for case: an untranslated copy
+3. ``identical``      both sides are the same text except for case: an untranslated copy
 4. ``too_short``      a side has fewer than ``min_characters``
 5. ``too_long``       a side has more than ``max_characters``
 6. ``length_ratio``   the sides' lengths disagree by more than ``max_length_ratio``
@@ -48,11 +48,11 @@ class CleanConfig(CheckedSettings):
     min_characters: Annotated[int, Between(0, 10**9)] = 1
     """Characters; a side with fewer drops the pair."""
     max_characters: Annotated[int, Between(0, 10**9)] = 1000
-    """Characters; a side with more drops the pair (the limit in tokens is the vocabulary's to
-    apply)."""
+    """Characters; a side with more drops the pair (the vocabulary applies the limit in
+    tokens)."""
     max_length_ratio: Annotated[float, Between(0, 1e6)] = 3.0
-    """Ratio of the longer to the shorter side, in characters, each side ``length_slack`` longer
-    than it is; a Chinese character counts as 3 Latin ones, kana and Hangul as 2, Ethiopic as 1.5. 0
+    """Ratio of the longer to the shorter side, in characters, after ``length_slack`` is added
+    to each; a Chinese character counts as 3 Latin ones, kana and Hangul as 2, Ethiopic as 1.5. 0
     switches the rule off."""
     length_slack: Annotated[float, Between(0, 1e6)] = 15.0
     """Characters added to both sides before the ratio is taken, so that short texts may differ
@@ -85,7 +85,7 @@ class CleanConfig(CheckedSettings):
 class _SideMeasures(NamedTuple):
     """One side of a chunk, normalized and measured.
 
-    All but ``characters`` in Latin letters' worth.
+    All measures except ``characters`` are in Latin letters' worth.
     """
 
     texts: list[str]
@@ -112,7 +112,7 @@ class Cleaner:
             self._wrong_language = LanguageCheck(self.config.min_language_confidence).is_wrong
 
     def clean(self, pairs: Sequence[TextPair]) -> list[TextPair]:
-        """Clean a chunk of pairs; the kept ones, in order."""
+        """Clean a chunk of pairs and return the kept ones, in order."""
         if not pairs:
             return []
         source_languages = [pair.source_language for pair in pairs]
@@ -183,7 +183,7 @@ class Cleaner:
         )
 
     def _is_foreign(self, text: str, language: str) -> bool:
-        # A few words, or a name, say too little of their language.
+        # A few words, or a name, are too little evidence of a language.
         assert self._wrong_language is not None
         letters = sum(map(str.isalpha, text))
         return letters >= self.config.min_identified_letters and self._wrong_language(

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int64, UInt32
 from numpy import ndarray
 
 SEPARATOR = 10  # the line feed
-PLANES = 0x110000  # code points there are
+PLANES = 0x110000  # number of code points in Unicode
 
 
 class CodePoints(NamedTuple):
@@ -50,7 +50,7 @@ def encode_codepoints(joined: str) -> UInt32[ndarray, " c"]:
 
 
 def decode(codes: UInt32[ndarray, " c"]) -> str:
-    """Turn code points into a string, the inverse of `encode`."""
+    """Turn code points into a string, the inverse of `encode_codepoints`."""
     return codes.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
 
@@ -74,7 +74,7 @@ def in_categories(prefixes: tuple[str, ...]) -> Bool[ndarray, " planes"]:
     low = 0x20000  # planes 0 and 1; above them are ideographs, tags and private use
     in_low_planes = (unicodedata.category(chr(c)).startswith(prefixes) for c in range(low))
     marks[:low] = np.fromiter(in_low_planes, bool, low)
-    # A million look-ups are saved above: whole blocks there have one category.
+    # Above these planes, whole blocks have one category, which saves a million look-ups.
     marks[0x20000:0x40000] = "Lo".startswith(prefixes)
     marks[0xE0000:0xE0080] = "Cf".startswith(prefixes)
     marks[0xE0100:0xE01F0] = "Mn".startswith(prefixes)

@@ -22,7 +22,7 @@ from interlingua.storage.json_text import json_values, load_json
 
 _NOTES = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml"))
 _NO_TEXT = _NOTES | {".npy", ".bin", ".safetensors", ".model", ".zip"}
-# Broken ones are an error, others that can't be read no text at all.
+# A broken file of these kinds is an error; any other file that can't be read counts as no text.
 _TEXT = frozenset((".txt", ".tsv", ".csv", ".json", ".jsonl"))
 _CHUNK = 50_000  # strings hashed at a time
 
@@ -30,8 +30,8 @@ _CHUNK = 50_000  # strings hashed at a time
 class EvaluationKeys:
     """The sentences of evaluation sets, as sorted 64-bit keys: 8 bytes a sentence, 1 us a look-up.
 
-    Two texts are the same sentence when their `interlingua.corpus.cleaning.keys.text_key` is: case,
-    punctuation, white space and compatibility forms do not count.
+    Two texts are the same sentence when they have one `interlingua.corpus.cleaning.keys.text_key`:
+    case, punctuation, white space and compatibility forms do not count.
 
     Args:
         sets: name of an evaluation set -> keys of its sentences.
@@ -52,7 +52,7 @@ class EvaluationKeys:
     def from_folders(
         cls, folders: Iterable[str | os.PathLike[str]], *, markup: Markup = "keep"
     ) -> EvaluationKeys:
-        """Read every text file of each folder, at any depth; a folder's name is its set's.
+        """Read every text file of each folder, at any depth; its name becomes that of the set.
 
         Lines are split at tabs, ``.csv`` and ``.json``/``.jsonl`` are parsed (every string of a
         JSON document counts, keys too), anything else is read line by line, so the original layouts
@@ -109,7 +109,7 @@ def _keys_of(strings: Iterator[str], markup: Markup) -> UInt64[ndarray, " k"]:
     for chunk in portions(strings, _CHUNK):
         parts = [keys, text_keys(chunk)]
         if markup != "keep":
-            # Training texts are compared after cleaning, the evaluation texts are not changed.
+            # Training texts are compared after cleaning, so evaluation texts need that form, too.
             parts.append(text_keys(normalize_texts(chunk, markup=markup)))
         # Merged at each chunk, so that memory holds every distinct key once.
         keys = np.unique(np.concatenate(parts))

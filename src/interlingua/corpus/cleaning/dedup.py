@@ -15,13 +15,13 @@ RUN_KEYS = 1 << 22  # 32 MiB: keys that are sorted in memory at once
 
 
 class ExactDeduplicator:
-    """Remembers 64-bit keys (see `interlingua.corpus.cleaning.keys`) in sorted runs on disk.
+    """A store of 64-bit keys (see `interlingua.corpus.cleaning.keys`) in sorted runs on disk.
 
-    Fresh keys gather in a few sorted arrays in memory, each at least twice as long as the next;
-    together they hold ``run_keys`` at most, then they are written to ``folder`` as one run that is
-    only looked up, page by page. Ten million keys take 80 MB of disk, and their pages go
-    back after every chunk. Keys represent texts: two different pairs share one with a probability
-    of at most about 2^-58.
+    New keys gather in a few sorted arrays in memory, each at least twice as long as the next. When
+    these arrays together reach ``run_keys`` keys, they are written to ``folder`` as one run. A run
+    is never changed, and is read page by page. Ten million keys take 80 MB of disk, and the memory
+    of their pages is released after every chunk. Keys represent texts: two different pairs share a
+    key with a probability of at most about 2^-58.
 
     Args:
         folder: of the runs; made if it is missing. Only this object's files are written
@@ -41,7 +41,7 @@ class ExactDeduplicator:
     def first_seen(self, keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
         """Mark the keys that occur for the first time, and remember them.
 
-        The first time within this chunk and all before it.
+        A key is new if it occurs neither earlier in this chunk nor in a previous chunk.
         """
         # Sorted, as is_in wants them; each with the first place where it occurs.
         fresh, places = np.unique(keys, return_index=True)
@@ -60,8 +60,8 @@ class ExactDeduplicator:
     def _remember(self, fresh: UInt64[ndarray, " m"]) -> None:
         recent = self._recent
         recent.append(fresh)
-        # Each array at least twice as long as the next: there are few to look up in, and a key is
-        # sorted again only about log2(run_keys) times.
+        # Each array is at least twice as long as the next, so that there are few arrays to search,
+        # and a key is sorted again only about log2(run_keys) times.
         while len(recent) > 1 and 2 * len(recent[-1]) > len(recent[-2]):
             recent[-2:] = [np.sort(np.concatenate(recent[-2:]))]
         if self._folder is not None and sum(map(len, recent)) >= self._run_keys:
@@ -74,7 +74,7 @@ class ExactDeduplicator:
 def is_in(ordered: UInt64[ndarray, " m"], keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
     """Mark the ``keys`` that are among the sorted keys ``ordered``.
 
-    Quick where ``keys`` are sorted too.
+    The search is faster if ``keys`` are sorted too.
     """
     found = np.zeros(len(keys), dtype=bool)
     if len(ordered) == 0:

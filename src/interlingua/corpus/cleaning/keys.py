@@ -74,7 +74,7 @@ def combine_keys(
     """
     left = splitmix64(sources ^ language_value(source_language))
     right = splitmix64(targets ^ language_value(target_language))
-    # A sum, since it does not change when the sides do.
+    # A sum, because it does not change when the sides are swapped.
     return splitmix64(left + right)
 
 
@@ -117,5 +117,5 @@ def _code_values() -> UInt64[ndarray, " planes"]:
 
 @functools.lru_cache(maxsize=4)
 def _place_values(count: int) -> UInt64[ndarray, " p"]:
-    # From 2^32 on, apart from the numbers of code points; odd, so that no factor loses bits.
+    # The inputs start at 2^32, above all code points; odd factors do not lose bits.
     return splitmix64(np.arange(count, dtype=np.uint64) + np.uint64(1 << 32)) | np.uint64(1)

@@ -1,8 +1,8 @@
 """Compare a text with its declared language, before any work.
 
-The script of the letters is evidence: Hangul is not Kanuri, however a file is called. If the name
-of the language is also the code of a country (``kr``, ``se``, ``br``), the languages of that
-country are tried, by script and by frequent words. A language that the user names is never
+The script of the letters is evidence: Hangul is not Kanuri, whatever the file's name is. If
+the name of the language is also the code of a country (``kr``, ``se``, ``br``), the languages of
+that country are tried, by script and by frequent words. A language that the user names is never
 replaced; a contradiction is reported in one line.
 """
 
@@ -41,25 +41,25 @@ from interlingua.storage.files import PathLike
 log = logging.getLogger("interlingua")
 SUPPORTING_TEXTS = 1000
 LOOKED_AT = 200
-"""Texts that are looked at first."""
+"""Number of texts that are examined first."""
 LOOKED_AT_IN_DOUBT = 20_000
-"""Texts that are looked at if the first contradict: sorted files start with foreign names."""
+"""Number of texts examined if the first ones contradict: sorted files start with foreign names."""
 LEAST_LETTERS = 20
 LEAST_HAN = 60
 """Length, in Latin letters' worth, from which text of only Han characters is neither Japanese nor
 Korean."""
 _LEAST_SHARE = 0.02
-"""Minimum share of the letters in the script of the language. Names of products and copies may be
-all others."""
+"""Minimum share of the letters in the script of the language. All other letters may be those of
+product names and copies."""
 MOST_SHARE = 0.7
-"""Share of the letters in one other script, from which the text contradicts."""
+"""Minimum share of the letters in one other script for the text to contradict the language."""
 HANGUL_SHARE = 0.05
 KANA_SHARE = 0.01
 KANA_IN_CHINESE = 0.2
 USUAL_LANGUAGE = {"Hani": "zho_Hans", "Kana": "jpn_Jpan", "Hang": "kor_Hang", "Hebr": "heb_Hebr"}
-"""Languages of scripts that several languages are written in, of which one is usual."""
+"""Usual languages of scripts in which several languages are written."""
 OTHER_COUNTRY_CODES = {"uk": "GB"}
-"""Codes that countries are called by, though ISO 3166-1 has others."""
+"""Common codes of countries that have another code in ISO 3166-1."""
 
 
 def script_counts(texts: Sequence[str]) -> Float32[ndarray, " scripts"]:
@@ -93,12 +93,12 @@ def contradicting_script(texts: Sequence[str], code: str) -> str | None:
     found = max(shares, key=lambda script: shares[script])
     if own < _LEAST_SHARE:
         return found if shares[found] >= MOST_SHARE else None
-    # Names and links in Latin letters are in texts of every script, so that a few are no support
-    # of a language in Latin script; and texts in another one may be mostly such names.
+    # Texts in every script contain names and links in Latin letters. So a few Latin letters are no
+    # support of a language in Latin script, and a text in another script may be mostly such names.
     is_own = bool(scripts_of(code)[1:-1][list(BLOCKS).index(found)])
     if not is_own and found != "Latn" and shares[found] >= MOST_SHARE:
         return found
-    # Scripts of the East share Han characters, so that others decide.
+    # East Asian scripts share Han characters, so that other characters decide.
     script = resolve_language(code).script
     kana = shares["Kana"]
     if script in ("Hans", "Hant", "Hang", "Kore") and kana >= KANA_IN_CHINESE:
@@ -125,14 +125,14 @@ def checked_language(
     Args:
         texts: of the file; some of them are read.
         code: of the language.
-        path: which errors name.
-        option: which names the language.
-        is_given: the user named it, and not the file.
-        other: language of the other side of pairs, which this side is not read as.
+        path: path of the file, for errors.
+        option: name of the option that sets the language, for errors.
+        is_given: the user, and not the file, named the language.
+        other: language of the other side of pairs; this side is never read as this language.
 
     Returns:
-        The code; that of another language of the country if the name is a country's code, and its
-        texts fit that language and not the code.
+        The code of the language. If its name is also the code of a country, and the texts are in
+        another language of that country, the code of that language.
 
     Raises:
         LanguageError: the texts are in another script.
@@ -158,13 +158,13 @@ def checked_language(
 
 @functools.cache
 def _warn_once(path: str, message: str) -> None:
-    """Log a contradiction that is no error; a file may be looked into several times."""
+    """Log a contradiction that is no error, only once, although a file may be read again."""
     log.warning("%s: %s", path, message)
 
 
 @functools.cache
 def _tell_once(path: str, name: str, spoken: Language, option: str) -> None:
-    """Log how a name was read; a file may be looked into several times."""
+    """Log how a name was understood, only once, although a file may be read again."""
     log.warning(
         "%s: %s is read as %s (%s), because its texts are in that language; pass the right"
         " language with %s if this is wrong",
@@ -202,9 +202,9 @@ def usual_language(script: str) -> Language | None:
 
 
 def _language_of_country(code: str, script: str | None, texts: Sequence[str]) -> Language | None:
-    """Return the language of the texts if the name of the code is the country's where it is spoken.
+    """Return the language of the texts if the code's name is that of a country where it is spoken.
 
-    None if the name is no country's, or the texts do not decide it.
+    Return None if the name is not that of a country, or the texts do not decide.
     """
     name = getattr(code, "name", "")
     spoken = languages_of_region(OTHER_COUNTRY_CODES.get(name.lower(), name))
@@ -212,7 +212,7 @@ def _language_of_country(code: str, script: str | None, texts: Sequence[str]) ->
         return None
     if script is not None:
         fitting = [own for own in spoken if contradicting_script(texts, own.code) is None]
-        # Of several languages in Latin script words decide, of others the country's first.
+        # Words decide between languages in Latin script; otherwise the country's first is taken.
         if len(fitting) == 1 or (fitting and script != "Latn"):
             is_other = script == "Latn" and is_contradicted(texts, fitting[0].code)
             return None if is_other else fitting[0]
@@ -223,7 +223,7 @@ def _language_of_country(code: str, script: str | None, texts: Sequence[str]) ->
 def is_meant(texts: Iterable[str], code: str) -> bool:
     """Return whether texts support a language that was found by a word in a name.
 
-    The word may also be the code of a country, and the texts be in a language of that.
+    The word may also be the code of a country, and the texts in a language of that country.
     """
     sample = list(islice(texts, SUPPORTING_TEXTS))
     if is_supported(sample, code):
@@ -238,8 +238,8 @@ def check_words(
 ) -> None:
     """Compare texts of pairs with languages that were found by words in names.
 
-    If both languages were (``is-it.tsv``), the texts must support them; next to another language
-    (``en-it.tsv``) they must not contradict. Copies of the other side are ignored.
+    If both languages were found so (``is-it.tsv``), the texts must support both. If only one was
+    (``en-it.tsv``), they must not contradict it. Copies of the other side are ignored.
 
     Raises:
         LanguageError: the word is probably no language here.

@@ -11,8 +11,8 @@ shingle is filled up with separators. Codes beyond the basic plane are folded in
 only ever confuses rare symbols.
 
 datasketch makes a sketch per text in Python: 6,000 texts of 90 characters a second with 128
-permutations. All texts of a block at once are 28,500, and estimates are as good, which a test
-compares.
+permutations. Here, where all texts of a block are hashed at once, it is 28,500 texts, and a test
+shows that the estimates are as good.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from interlingua.corpus.cleaning.codepoints import find_text_bounds
 from interlingua.corpus.cleaning.keys import key_codes, splitmix64
 
 RECALL = 0.99
-"""Probability with which a pair at the threshold shares a band, at least."""
+"""Minimum probability that a pair at the threshold shares a band."""
 
 
 def shingle_codes(
@@ -50,9 +50,9 @@ def shingle_codes(
 def shingle_hashes(
     codes: UInt16[ndarray, " c"], starts: Int64[ndarray, " n"], size: int
 ) -> UInt32[ndarray, " c"]:
-    """Hash of all runs of ``size`` characters, as many as there are codes.
+    """Hash all runs of ``size`` characters; there are as many hashes as codes.
 
-    Text i has those from ``starts[i]`` on. If a run would leave its text, the text's first
+    The hashes of text i start at ``starts[i]``. If a run would leave its text, the text's first
     shingle is repeated: sets of shingles, and minima over them, are the same with or without the
     repetition.
     """

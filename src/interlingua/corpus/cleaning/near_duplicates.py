@@ -1,8 +1,8 @@
 """Near-duplicate texts by MinHash and locality-sensitive hashing.
 
 The index is on disk, and every pair that the hashes propose is verified exactly; ``minhash``
-explains the hashes. All that grows with the number of texts and stays in memory is a mask and a
-partner, five bytes a text.
+explains the hashes. The only data in memory that grow with the number of texts are a mask and a
+partner, five bytes per text.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def hash_texts(texts: Sequence[str], threshold: float) -> list[HashedTexts]:
 class NearDuplicates:
     """Search for texts that nearly repeat an earlier one.
 
-    Two texts do if the Jaccard index of their character shingles is at least ``threshold``. Texts
-    come in by `append`, in as many parts as they need; case, punctuation and white space do not
-    count. It takes 2 bytes of disk a character, 8 a text and 4 a text and band. `duplicates` goes
-    through the bands one by one: texts with equal keys are sorted together, and each is compared,
-    exactly, with the first and with the previous of its kind. So every reported text is a near
-    duplicate, and a pair at the threshold is missed about once in a hundred times. The result does
-    not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
+    One text nearly repeats another if the Jaccard index of their character shingles is at least
+    ``threshold``. `append` adds texts, in any number of parts; case, punctuation and white space do
+    not count. The index takes 2 bytes of disk per character, 8 per text, and 4 per text and band.
+    `duplicates` processes the bands one by one: texts with equal keys are sorted together, and each
+    is compared, exactly, with the first and with the previous text of its key. So every reported
+    text is a near duplicate, and a pair at the threshold is missed about once in a hundred times.
+    The result does not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
 
     Args:
         folder: of the index; made if it is missing, its files are written anew.
@@ -87,7 +87,7 @@ class NearDuplicates:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._codes = (folder / "codes.u16").open("w+b")
-        # Where each text ends; before them 0, where the first one starts.
+        # The place where each text ends, after a 0 for the start of the first text.
         self._ends = (folder / "ends.i64").open("w+b")
         self._ends.write(bytes(8))
         self._keys = [(folder / f"band-{band:02d}.u32").open("w+b") for band in range(self.bands)]
@@ -153,7 +153,7 @@ class NearDuplicates:
             order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
             rows = order.astype(np.uint32)
             keys = (order >> np.uint64(32)).astype(np.uint32)
-            # True for rows with the key of the row before, which are not the first of their key.
+            # True for rows with the same key as the row before: all but the first row of a key.
             follows = np.append(False, keys[1:] == keys[:-1])
             del order, keys  # before the next arrays of the same length
             # The first row of each row's key: a running maximum of the positions of first rows.
@@ -161,7 +161,7 @@ class NearDuplicates:
             leaders = np.maximum.accumulate(leaders)[follows]
             places = np.flatnonzero(follows)
             yield rows[places], rows[leaders]
-            # Then with the previous row, if that is not the first of the key itself.
+            # Then pair each row with the previous one, unless that is the first row of the key.
             is_apart = leaders != places - 1
             yield rows[places[is_apart]], rows[places[is_apart] - 1]
 

@@ -67,7 +67,8 @@ def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[st
         markup: handling of tags, entities and format placeholders, see `replace_markup`.
 
     Returns:
-        as many texts; doing it again changes nothing (unless stripped markup uncovers more of it).
+        as many texts; to normalize them again changes nothing (unless stripped markup uncovers more
+        markup).
     """
     return decode(normalize_codes(texts, markup=markup).codes).split("\n")[:-1]
 
@@ -96,7 +97,7 @@ def replace_markup(text: str, markup: Markup) -> str:
 
     Args:
         text: any text.
-        markup: ``"strip"`` removes tags and placeholders (a space stays where they part words),
+        markup: ``"strip"`` removes tags and placeholders (a space stays where they separate words),
             ``"unify"`` writes ``<>`` and ``{}`` in their place; both decode entities. ``"keep"``
             changes nothing.
     """
@@ -121,8 +122,8 @@ def replace_markup(text: str, markup: Markup) -> str:
 def _respell(joined: str, form: Literal["NFC", "NFKC"]) -> list[str]:
     """Unify symbols, then compose.
 
-    In this order, as NFKC takes the double prime and the acute apart. Compatibility forms say
-    something in a text (10\u2075 is not 105), so that only keys are folded by NFKC.
+    This order is necessary because NFKC decomposes the double prime and the acute. Compatibility
+    forms have a meaning in a text (10\u2075 is not 105), so that NFKC is used only for keys.
     """
     codes = _spelling()[encode_codepoints(joined)]
     texts = decode(codes[codes != 0]).split("\n")[:-1]
@@ -161,7 +162,7 @@ def _collapse_spaces(codes: UInt32[ndarray, " c"]) -> UInt32[ndarray, " d"]:
         codes = codes[~np.append(idle, False)]
         space = codes == _SPACE
         end = codes == SEPARATOR
-    # The rest at a text's start, behind the separator of the one before.
+    # The space that is left at the start of a text, after the separator of the previous text.
     leading = space & np.concatenate(([True], end[:-1]))[: len(space)]
     if leading.any():
         codes = codes[~leading]

@@ -1,4 +1,4 @@
-"""Which script a code point belongs to, by Unicode block, for every script that languages.py names.
+"""Script of each code point, by Unicode block, for every script that languages.py names.
 
 Blocks are exact enough to distinguish text in the wrong script from text in the right one, and the
 whole table is one byte per code point.
@@ -62,7 +62,7 @@ OTHER = len(BLOCKS) + 1
 """Script number of letters that belong to no script above; 0 is for all that is not a letter."""
 
 _NUMBER = {script: number for number, script in enumerate(BLOCKS, start=1)}
-# Scripts of the language codes that are several of the above, or another one.
+# Scripts in language codes that correspond to several of the scripts above, or to another one.
 _MIXED = {
     "Hans": ("Hani",),
     "Hant": ("Hani",),
@@ -97,7 +97,7 @@ def script_numbers() -> UInt8[ndarray, " planes"]:
 def scripts_of(code: str) -> Bool[ndarray, " scripts"]:
     """Mark the script numbers that a language (such as ``"jpn_Jpan"``) is written in.
 
-    All of them where its script is not known.
+    Mark all of them if the script of the language is not known.
     """
     iso3, _, script = code.partition("_")
     names = set(_MIXED.get(script, (script,))) | set(_SECOND_SCRIPT.get(iso3, ()))

@@ -27,7 +27,7 @@ class DocumentArchive(NamedTuple):
 
     Attributes:
         archive: the zip archive.
-        path: which errors name.
+        path: path of the document, for errors.
     """
 
     archive: zipfile.ZipFile
@@ -62,7 +62,7 @@ def open_document(path: PathLike, kind: str) -> Iterator[DocumentArchive]:
 
     Args:
         path: of the file.
-        kind: that it should be of, for errors.
+        kind: the expected kind of document, for errors.
 
     Raises:
         DataError: it is no archive, is damaged or encrypted, or grows too large.
@@ -82,7 +82,7 @@ def open_document(path: PathLike, kind: str) -> Iterator[DocumentArchive]:
 
 
 def _refuse_growth(archive: zipfile.ZipFile, path: PathLike) -> None:
-    """Refuse a document that is far larger than it looks, or than memory should hold."""
+    """Refuse a document that expands far beyond its packed size, or too far for memory."""
     members = archive.infolist()
     packed = max(1, sum(member.compress_size for member in members))
     unpacked = sum(member.file_size for member in members)

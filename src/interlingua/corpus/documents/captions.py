@@ -1,8 +1,9 @@
 """Blocks of subtitles: cues joined to sentences.
 
-A sentence often spans several cues. A cue continues in the next one if it has no mark of an end,
-the next one follows soon, and the file uses such marks at all; without them, as in many Chinese and
-Thai subtitles, only if the next one starts with a small letter. Each speaker of a cue is a unit.
+A sentence often spans several cues. A cue continues in the next one if it has no end mark, the
+next one follows soon, and the file uses end marks at all. In a file without end marks, as many
+Chinese and Thai subtitles are, it continues only if the next cue starts with a small letter. Each
+speaker of a cue is a unit.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from interlingua.storage.files import PathLike, open_bytes
 from interlingua.storage.limits import read_limited
 
 _LONGEST_GAP = 3000
-"""Milliseconds between two cues of one sentence."""
+"""Maximum number of milliseconds between two cues of one sentence."""
 _MOST_CUES = 8
-"""Cues of one sentence."""
+"""Maximum number of cues of one sentence."""
 _PUNCTUATED = 0.3
-"""Share of cues that end in a mark, from which on the others continue in the next one."""
+"""Minimum share of cues that end in a mark for the other cues to continue in the next one."""
 _CONTINUED = ",;-–—、，；،"
 _ELLIPSES = ("...", "…")
 _GREEK_QUESTION = re.compile("[\u0370-\u03ff];$")
@@ -52,7 +53,7 @@ def read_captions(path: PathLike, language: str | None = None) -> BlockDocument:
 
 
 def join_cues(cues: Iterable[Cue]) -> list[str]:
-    """Return the sentences of cues, which may go over several of them."""
+    """Return the sentences of cues; a sentence may extend over several cues."""
     speeches = [(cue, speech) for cue in cues for speech in cue.speeches]
     ended = sum(_is_ended(speech) for _, speech in speeches)
     is_punctuated = ended >= _PUNCTUATED * len(speeches)
@@ -99,7 +100,7 @@ def _goes_on(before: str, text: str, is_punctuated: bool) -> bool:
 def _join(before: str, text: str) -> str:
     for mark in _ELLIPSES:
         if text.startswith(mark):
-            # The marks of a pause on both sides are those of one sentence.
+            # Marks of a pause at the end of one cue and the start of the next belong to one pause.
             text = text.removeprefix(mark).lstrip()
             before = before.removesuffix("...").removesuffix("…").rstrip()
     return join_texts(before, text)

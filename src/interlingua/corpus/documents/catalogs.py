@@ -17,7 +17,7 @@ from interlingua.storage.files import PathLike, stem_and_suffix
 
 
 def read_catalog_side(path: PathLike, language: str | None = None) -> BlockDocument:
-    """Read the translations, or the side that is in a language.
+    """Read the translations, or, if a language is passed, the side in this language.
 
     Raises:
         DataError: it is broken, or nothing in it is translated.
@@ -33,7 +33,7 @@ def read_catalog_side(path: PathLike, language: str | None = None) -> BlockDocum
     if not pairs:
         raise DataError("the file contains no translated entry; leave it out", path=path)
     texts, code = _side(pairs, language, path)
-    # The plus sign drops the reasons that were counted and never met.
+    # The plus sign drops reasons with a count of 0.
     notes = [
         f"{count_of(count, 'entries')} left out: {reason}" for reason, count in (+skipped).items()
     ]
@@ -54,7 +54,7 @@ def _side(pairs: list[TextPair], language: str | None, path: PathLike) -> tuple[
     codes = (first.source_language, first.target_language)
     there = " and ".join(written_tag(code) for code in codes)
     raise LanguageAbsentError(
-        f"the languages are {there}, expected {written_tag(language)}; name one of these languages",
+        f"the languages are {there}, expected {written_tag(language)}; use one of these languages",
         item=language,
         path=os.fspath(path),
     )

@@ -1,8 +1,8 @@
 """Decode the text of a file in any encoding.
 
-The order is: a byte-order mark, the encoding that the file declares, UTF-8, detection. Nothing is
-read in an encoding that is only likely: of a text in Latin script the frequent ASCII words name the
-language, and the other letters must be those of its alphabet; other scripts are recognized by
+The order is: a byte-order mark, the encoding that the file declares, UTF-8, detection. An
+encoding that is only likely is never used. In a text in Latin script, the frequent ASCII words show
+the language, and the other letters must belong to its alphabet. Other scripts are recognized by
 ``charset-normalizer``, or by their kana or Hangul, and nearly all letters must be of one script.
 """
 
@@ -44,12 +44,12 @@ _SUPERSETS = {
     "euc_kr": "cp949",
     "big5": "big5hkscs",
 }
-"""Character sets that texts are written in when they declare a part of these."""
+"""Declared character set -> the larger set that such texts are actually written in."""
 _ESCAPED_JAPANESE = re.compile(rb"\x1b\$[@B]")
 _LOOKED_AT = 1 << 16
 _SPACES = "\n \u3000\u3001\u3002"
 _DETECTED_IN = 1 << 18
-"""Bytes that an encoding is detected in; the whole file must be in it."""
+"""Number of bytes from which an encoding is detected; the whole file must be valid in it."""
 _ALPHABETS = {
     "afr": "áèéêëîïôöúû", "als": "çë", "cat": "àçèéíïòóúü·ŀ", "ces": "áčďéěíňóřšťúůýž",
     "dan": "æøåéö", "deu": "äöüßé", "eng": "éèêïàçñöü", "est": "äõöüšž", "eus": "ñüç",
@@ -82,7 +82,7 @@ _LATIN = [
     "mac-roman",
     "mac-latin2",
 ]
-"""Character sets of Latin script, of equally good ones the first is taken."""
+"""Character sets of Latin script; the first of equally good ones is taken."""
 _OTHERS = [
     "cp1251",
     "koi8_r",
@@ -106,17 +106,17 @@ _OTHERS = [
 _LEAST_FITTING = 0.9
 """Share of the characters outside of ASCII that must fit the language."""
 _LEAST_LETTERS = 20
-"""Letters of a script that decide."""
+"""Minimum number of letters for a script to be recognized."""
 _LEAST_WORDS = 0.03
-"""Share of a text's words among the frequent ones of a language, which it may then be in."""
+"""Minimum share of a text's words that are frequent in a language it may be written in."""
 _OF_BEST = 0.5
-"""Fraction of the share of the language that has the most."""
+"""Minimum ratio of the share of a language to the largest share of any language."""
 _ONE_SCRIPT = 0.95
 _LEAST_KANA = 0.1
 _MOST_CHAOS = 0.2
-"""Limit of charset-normalizer's chaos: 0 is a clean text."""
+"""Upper limit of charset-normalizer's chaos: 0 is a clean text."""
 _LEAST_COHERENCE = 0.2
-"""Limit of charset-normalizer's coherence: 1 is a text with the usual letters of a language."""
+"""Lower limit of charset-normalizer's coherence: 1 is text with the usual letters of a language."""
 _EAST_ASIAN = ("gb18030", "big5hkscs", "cp949", "cp932", "euc_jp")
 """Sets of several bytes a character, which are seldom valid by accident."""
 
@@ -126,8 +126,8 @@ class DecodedText(NamedTuple):
 
     Attributes:
         text: without a byte-order mark.
-        charset: that it was read in.
-        notes: doubts about it.
+        charset: character set in which the file was read.
+        notes: doubts about the encoding.
     """
 
     text: str
@@ -148,7 +148,7 @@ def decode_file(
 
     Args:
         content: the whole file.
-        path: which errors name.
+        path: path of the file, for errors.
         declared: the name of a character set, if the file declares one.
         language: of the text, if it is known.
 
@@ -189,7 +189,7 @@ def detect_charset(content: bytes, path: PathLike, language: str | None = None) 
     """
     sample = content
     if len(content) > _DETECTED_IN:
-        # No character of several bytes goes across the end of a line.
+        # The sample ends with a line, so that no character of several bytes is cut.
         sample = content[: content.rfind(b"\n", 0, _DETECTED_IN) + 1] or content
     found = _latin_charset(sample, language) or _japanese_charset(sample) or _other_charset(sample)
     if found is None:
@@ -220,12 +220,12 @@ def _byte_order(content: bytes) -> str:
         text = content[:_LOOKED_AT].decode(name, "replace")
         counts[name] = sum(map(text.count, _SPACES)) - text.count("\ufffd")
     best = max(counts, key=lambda name: counts[name])
-    # Turned bytes of these characters are rare ones.
+    # With their two bytes swapped, these characters become rare ones.
     return best if counts[best] > max(1, 5 * min(counts.values())) else ""
 
 
 def _refuse_damaged(content: bytes, error: UnicodeDecodeError, path: PathLike) -> None:
-    """Refuse UTF-8 with a few damaged bytes, which is in no other encoding.
+    """Refuse UTF-8 with a few damaged bytes, which must not be read in another encoding.
 
     Raises:
         DamagedFileError: most characters outside of ASCII are valid.
@@ -260,8 +260,8 @@ def _latin_charset(content: bytes, language: str | None) -> str | None:
 
 
 def _likely_languages(content: bytes) -> list[str]:
-    """Return the languages in Latin script of which a text has frequent words, the most first."""
-    # The letters of ASCII are the same in all of these sets. One letter represents the others.
+    """Return the Latin-script languages whose frequent words a text has, the likeliest first."""
+    # ASCII letters are the same in all these sets; one letter represents all other bytes.
     text = re.sub(rb"[\x80-\xff]", b"\xff", content).decode("iso8859-1")
     shares = word_shares_by_language(text)
     least = max(_LEAST_WORDS, _OF_BEST * max(shares.values(), default=0.0))
@@ -300,7 +300,7 @@ def _japanese_charset(content: bytes) -> str | None:
 def _other_charset(content: bytes) -> str | None:
     """Return the character set of a text in another script; None if it is not clear."""
     library = import_extra("charset_normalizer", package="charset-normalizer", extra="documents")
-    # Times of subtitles and the like say nothing of the letters.
+    # Lines of only ASCII, such as the times of subtitles, are no evidence of other letters.
     lines = [line for line in content.split(b"\n") if not line.isascii()]
     content = b"\n".join(lines)
     best = library.from_bytes(content, cp_isolation=_OTHERS).best()
@@ -317,7 +317,7 @@ def _other_charset(content: bytes) -> str | None:
 
 
 def _greek_charset(content: bytes, charset: str) -> str:
-    """Return which of two sets a Greek text is in: Alpha with an accent is not the same byte."""
+    """Return which of two sets a Greek text is in, by the byte of Alpha with an accent."""
     if re.search(rb"\xb6[\xc1-\xfe]", content):
         return "iso8859_7"
     if re.search(rb"(?<![\xc1-\xfe])\xa2[\xc1-\xfe]", content):

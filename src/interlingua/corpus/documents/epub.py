@@ -55,7 +55,7 @@ def read_epub(path: PathLike, language: str | None = None) -> BlockDocument:
             blocks += page.blocks
             declared = declared or page.language
             notes |= dict.fromkeys(decoded.notes)
-        # Metadata of the package: the title of a page is that of a chapter.
+        # The title comes from the package, because the title of a page is that of a chapter.
         metadata = package.find("metadata")
         title = "" if metadata is None else " ".join((metadata.findtext("title") or "").split())
         own = None if metadata is None else metadata.findtext("language")
@@ -84,7 +84,7 @@ def _pages(package: Element, folder: str, path: PathLike) -> Iterator[str]:
 
 
 def _protected(archive: DocumentArchive) -> set[str]:
-    """Return the members that are encrypted; fonts often are, pages only if they are protected."""
+    """Return the encrypted members: often fonts, but pages only if the book is protected."""
     if _ENCRYPTION not in archive:
         return set()
     root = parse_tree(archive.read(_ENCRYPTION), archive.path)

@@ -1,4 +1,4 @@
-"""Find the documents in folders, and say why other files are left out."""
+"""Search for the documents in folders, with the reasons why other files are left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LeftOut(NamedTuple):
 
     Attributes:
         path: of the file or folder.
-        reason: with the remedy.
+        reason: why it is left out, with the remedy.
     """
 
     path: str
@@ -42,7 +42,7 @@ def find_documents(
 
     Returns:
         The documents in the order of their paths, and all other files with the reasons: hidden,
-        temporary, empty, of a kind that is not read, or the same bytes as a file before.
+        temporary, empty, of a kind that is not read, or equal to an earlier file.
 
     Raises:
         DataError: there is no such file, or a pattern fits none.
@@ -59,7 +59,7 @@ def list_files(
 
     Args:
         paths: files, folders and patterns; see ``find_documents``.
-        unfit: returns why a file is of a wrong kind; empty if it is not.
+        unfit: function that returns why a file is of a wrong kind; empty if its kind is right.
 
     Returns:
         The files in the order of their paths, and all other files with the reasons.
@@ -71,7 +71,7 @@ def list_files(
     left_out: list[LeftOut] = []
     candidates: dict[str, Path] = {}
     for path in given:
-        # Links come last, so that a file goes by its own name.
+        # Links come last, so that a file is listed under its own name.
         for file in sorted(_expanded(path, left_out), key=lambda file: (file.is_symlink(), file)):
             first = candidates.setdefault(os.path.realpath(file), file)
             if first != file:
@@ -97,7 +97,7 @@ def _expanded(path: PathLike, left_out: list[LeftOut]) -> Iterator[Path]:
         fitting = sorted(glob.glob(name, recursive=True))
         if not fitting:
             raise DataError("no file matches this pattern; check the path", path=path)
-        # A pattern may reach a file by a link to a folder as well.
+        # A pattern may find the same file twice, also through a link to a folder.
         files = {os.path.realpath(one): Path(one) for one in reversed(fitting)}
         yield from (file for file in files.values() if file.is_file())
     else:
@@ -123,7 +123,7 @@ def _files_below_folder(folder: str, left_out: list[LeftOut]) -> Iterator[Path]:
 
 def _reason_against(file: Path, unfit: Callable[[Path], str]) -> str:
     """Return why a file is left out; empty if it is read."""
-    # Programs leave such files next to documents while these are open.
+    # Programs create such files next to documents that are open.
     if _TEMPORARY.fullmatch(file.name):
         return "a temporary file"
     if file.name.startswith("."):
@@ -142,7 +142,7 @@ def _reason_against(file: Path, unfit: Callable[[Path], str]) -> str:
 
 
 def _reason_against_kind(file: Path) -> str:
-    """Return why a file is no document by its name; empty if it is one."""
+    """Return why a file, by its name, is not a document; empty if it is one."""
     suffix = stem_and_suffix(file)[1]
     if suffix in DOCUMENT_SUFFIXES:
         return ""
@@ -159,7 +159,7 @@ def _without_copies(files: list[Path], left_out: list[LeftOut]) -> list[Path]:
     copies = set()
     for same in by_size.values():
         first: dict[str, Path] = {}
-        # A file of a size of its own is no copy.
+        # A file whose size no other file has is no copy.
         for file in same if len(same) > 1 else ():
             try:
                 digest = sha256_file(file)

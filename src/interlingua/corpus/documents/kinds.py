@@ -45,6 +45,6 @@ def has_sections(path: PathLike) -> bool:
 
 
 def is_document(path: PathLike) -> bool:
-    """Return whether a file is a document that is no plain text, by its name."""
+    """Return whether a file, by its name, is a document other than plain text."""
     suffix = stem_and_suffix(path)[1]
     return suffix in DOCUMENT_SUFFIXES and suffix not in TEXT_SUFFIXES

@@ -1,9 +1,9 @@
 """Blocks of Markdown: headings, paragraphs, list items, table cells and code.
 
-Of CommonMark and GitHub's tables this reads the blocks; marks inside of a block are removed:
+This module reads the blocks of CommonMark and GitHub's tables. Marks inside of a block are removed:
 emphasis, the addresses of links, and tags of HTML.
 
-The time is linear in the characters: documents come from strangers.
+The time is linear in the number of characters, because documents may be malicious.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _UNDERSCORES = re.compile(r"(?<!\w)(_{1,3})(?=\S)([^_]{1,2000}?)(?<=\S)\1(?!\w)"
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TABS = 4
 _ITEM_INDENT = 2
-"""Columns behind the mark of an item where its text may start."""
+"""Minimum indentation of the text of an item, in columns from the item's mark."""
 
 
 class FoundHeading(NamedTuple):
@@ -86,7 +86,7 @@ def markdown_headings(content: str, start: int) -> Iterator[FoundHeading]:
     """Yield the headings: ``# Heading``, or a line with ``===`` or ``---`` below it."""
     fence = ""
     at = start
-    # A heading with a line below it is a paragraph of one line.
+    # A heading that is underlined must be a paragraph of one line.
     previous = before = ""
     for line in content[start:].splitlines(keepends=True):
         text = line.strip()
@@ -152,13 +152,13 @@ class _BlockReader:
         self._lines: list[str] = []
         self._kind = PARAGRAPH
         self._indents: list[int] = []
-        """Columns from which lines belong to the list items that are open."""
+        """For each open list item, the column from which on a line belongs to it."""
         self._fence = ""
         self._was_blank = True
         self._is_table = False
 
     def add_heading(self, heading: FoundHeading) -> None:
-        """Add a heading, which ends all that is open."""
+        """Add a heading, which ends the open block and all open lists."""
         self.end_block()
         self._indents = []
         self._was_blank = True
@@ -191,7 +191,7 @@ class _BlockReader:
     def _add_text(self, line: str) -> None:
         indent = len(line) - len(line.lstrip())
         if self._was_blank:
-            # Text that is not below the text of an item is behind the list.
+            # Text that is indented less than the text of an item is outside of the item.
             while self._indents and indent < self._indents[-1] and not _ITEM.match(line):
                 self._indents.pop()
         quote = _QUOTE.match(line)
@@ -228,7 +228,7 @@ class _BlockReader:
             return "|" in line
         if line.lstrip().startswith("|"):
             return True
-        # The line below the names of the columns makes a paragraph of one line a table.
+        # The rule below the names of the columns shows that the line above it is a table row.
         return (
             len(self._lines) == 1
             and "|" in line
@@ -274,7 +274,7 @@ def plain_markdown(text: str) -> str:
     """Return the text of a block without its marks, as a browser would show it."""
     if not re.search(r"[\\`*_~\[<&]", text):
         return text
-    # Code is shown as it is written, so that its marks are set aside.
+    # Code is shown as it is written, so code spans are kept apart until the end.
     kept: list[str] = []
 
     def set_aside(found: re.Match[str]) -> str:

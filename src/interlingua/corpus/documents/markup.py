@@ -1,10 +1,10 @@
 """Blocks of HTML: headings, paragraphs, list items, table cells and code, in reading order.
 
-A block ends where a browser would start a new line. Tags that are not closed, or are closed twice,
-cost no text. Text that a reader does not see is left out: scripts, styles, templates, and the
-readings above Chinese and Japanese characters.
+A block ends where a browser would start a new line. No text is lost if a tag is not
+closed, or is closed twice. Text that a reader does not see is left out: scripts, styles, templates,
+and the readings above Chinese and Japanese characters.
 
-The time is linear in the characters: documents come from strangers.
+The time is linear in the number of characters, because documents may be malicious.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Parser(HTMLParser):
         self._open: list[str] = []
         """Lists, items, tables and cells that are open."""
         self._numbers: Counter[str] = Counter()
-        """How often each of them is open."""
+        """Number of these open elements by their names."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._find_language(tag, attrs)
@@ -83,7 +83,7 @@ class _Parser(HTMLParser):
             return
         self.end_block()
         if tag == "title":
-            # An image may have titles as well.
+            # Only the first title counts, because an image may have titles as well.
             self._in_title = not self.titles
         elif tag == "pre":
             self._preformatted += 1

@@ -91,14 +91,14 @@ def _properties(archive: DocumentArchive) -> tuple[str, str]:
 
 
 class _Reader:
-    """Walks the elements of a document."""
+    """A reader of the elements of a document."""
 
     def __init__(self, content: Element) -> None:
         styles = content.iterfind("automatic-styles/style")
         self._parents = {
             style.get("name", ""): style.get("parent-style-name", "") for style in styles
         }
-        """Named style of each style that a program made for a paragraph."""
+        """Automatic style of a paragraph -> the named style that it is based on."""
 
     def blocks(self, parent: Element, kind: str = PARAGRAPH, lists: int = 0) -> Iterator[TextBlock]:
         """Yield the blocks of an element."""
@@ -139,7 +139,7 @@ class _Reader:
 
 
 def _gather(element: Element, parts: list[str], apart: list[Element]) -> None:
-    """Add the text of an element, and the blocks inside of it, which are apart from it."""
+    """Add the text of an element to ``parts``, and the separate blocks in it to ``apart``."""
     parts.append(element.text or "")
     for child in element:
         if child.tag in _SPACES:

@@ -4,8 +4,8 @@ A PDF holds glyphs at places and no paragraphs. pdfminer.six groups them to line
 reading order. Here lines are joined to paragraphs, over hyphens and pages, and headings are
 recognized by their size. Lines at the edges that repeat from page to page, such as headers and page
 numbers, are left out. pypdf was tried as well: it has no boxes or sizes, and puts the brackets and
-marks of right-to-left lines in the wrong places. pdfminer.six gives such lines in the order of the
-eye, from which the order of reading follows by rule.
+marks of right-to-left lines in the wrong places. pdfminer.six gives such lines in visual order,
+from which rules derive the reading order.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from interlingua.storage.limits import FREE_EXPANSION_BYTES, max_expansion, read
 
 _MAX_PAGES = 20_000
 _MAX_FIGURES = 20_000
-"""Drawings in drawings of one page, of which a few bytes can make billions."""
+"""Maximum number of drawings of a page, nested ones included: a few bytes can make billions."""
 _EDGE = 0.12
 """Share of a page's height at its top and bottom, where headers and footers are."""
 _REPEATED = 0.4
-"""Share of the pages that have a header; those on the left and right may have unlike ones."""
+"""Minimum share of pages with the same header; left and right pages may have different ones."""
 _LEAST_REPEATS = 3
 _LARGER = 1.12
-"""Times the size of most text, from which a line is a heading."""
+"""Minimum size of a heading, as a multiple of the size of most text."""
 _UNKNOWN_GLYPH = re.compile(r"\(cid:\d+\)")
 _MOST_UNKNOWN = 0.05
-"""Share of the glyphs without a character."""
+"""Maximum share of glyphs without a character."""
 _STREAM = re.compile(rb"stream\r?\n")
 _PART = 1 << 16
 _RIGHT_TO_LEFT = ("R", "AL")
@@ -76,7 +76,7 @@ class _Line(NamedTuple):
     middle: float
     """Height on the page, as a share: 1 is the top."""
     box: int
-    """Number of the box that it is in; boxes are counted through all pages."""
+    """Number of the line's box; boxes are counted on each page."""
 
 
 def read_pdf(path: PathLike, language: str | None = None) -> BlockDocument:
@@ -101,7 +101,7 @@ def read_pdf(path: PathLike, language: str | None = None) -> BlockDocument:
         declared = declared_language(_text_of(document.catalog.get("Lang")))
     except InterlinguaError:
         raise
-    except Exception as error:  # of broken files the library raises dozens of kinds
+    except Exception as error:  # for broken files, the library raises dozens of kinds
         reason = " ".join(str(error).split())[:100] or type(error).__name__
         raise DataError(
             f"cannot be read as PDF ({reason}); print it to a new PDF", path=path
@@ -118,7 +118,7 @@ def _open_document(content: bytes, path: PathLike) -> Any:
     """Open a document without a password.
 
     Raises:
-        DataError: it needs one.
+        DataError: the document needs a password.
     """
     parser = _pdfminer("pdfparser").PDFParser(io.BytesIO(content))
     module = _pdfminer("pdfdocument")
@@ -175,7 +175,7 @@ def _lines(page: Any, layout: Any) -> Iterator[_Line]:
 
 
 def _in_reading_order(text: str) -> str:
-    """Return a line as it is read: the glyphs of right-to-left scripts come from left to right.
+    """Return a line in reading order; in the PDF, even right-to-left scripts run left to right.
 
     The letters and numbers of other scripts inside of such a line keep their order.
     """
@@ -221,7 +221,7 @@ def _refuse_without_text(pages: list[list[_Line]], path: PathLike) -> None:
 
 
 def _without_headers(pages: list[list[_Line]]) -> list[list[_Line]]:
-    """Return pages without the lines at their edges that repeat, but for numbers in them."""
+    """Return pages without lines at their edges that repeat; only numbers in them may differ."""
     counts: Counter[tuple[bool, str]] = Counter()
     for page in pages:
         counts.update({_edge_key(line) for line in page if _is_at_edge(line)})
@@ -316,13 +316,13 @@ def _goes_on(before: TextBlock, block: TextBlock) -> bool:
         return False
     last = before.text.rstrip("\"'”»）)")[-1:]
     first = block.text[:1]
-    # Scripts without small letters need no space, so that only the stop decides.
+    # In scripts without small letters, only the mark at the end decides.
     is_cased = first.isupper() or first.islower()
     return last not in (*SENTENCE_ENDS, ":") and (first.islower() or not is_cased)
 
 
 def _joined(lines: list[str], words: Counter[str]) -> str:
-    """Return lines as one text: words that a hyphen cuts are whole again."""
+    """Return lines as one text, in which words that were cut at a hyphen are joined."""
     text = lines[0]
     for line in lines[1:]:
         last = text[-1]
@@ -331,7 +331,7 @@ def _joined(lines: list[str], words: Counter[str]) -> str:
             rest = re.match(r"\w+", line)
             whole = start[0] + (rest[0] if rest else "")
             cut = f"{start[0]}-{rest[0] if rest else ''}"
-            # A hyphen of the word itself is elsewhere in the document, too.
+            # If the hyphen belongs to the word, this form mostly occurs elsewhere in the document.
             has_own = last == "-" and words[cut] > words[whole]
             text = f"{text[:-1]}{'-' if has_own else ''}{line}"
         else:

@@ -3,7 +3,7 @@
 A heading is a line between blank lines that is underlined, or numbered, or short and without a mark
 at its end. The first line of a text needs no blank line above it.
 
-The time is linear in the characters: documents come from strangers.
+The time is linear in the number of characters, because documents may be malicious.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHAPTER = re.compile(
     r"第[0-9０-９〇零一二三四五六七八九十百千]{1,6}[章节節回卷部編编篇話话]|제 ?\d{1,4}[장절부]"
 )
 SHORT_HEADING = 60
-"""Characters, of which those of Chinese and Japanese count twice."""
+"""Maximum characters of a short heading; Chinese and Japanese characters count twice."""
 _USUAL_SHARE = 0.98
 """Share of the lines that are not longer than the width."""
 _MOST_ENDED = 0.5
@@ -61,8 +61,8 @@ def _groups(lines: list[str]) -> Iterator[list[str]]:
 def wrapped_width(groups: list[list[str]]) -> int:
     """Return the width at which a text was wrapped; 0 if each line is a paragraph.
 
-    A line or two may be longer: addresses have no place to be wrapped at. Of a text with a sentence
-    a line most lines end in the mark of one.
+    A few lines may be longer, because web addresses cannot be wrapped. In a text with one sentence
+    per line, most lines end with a mark that ends a sentence.
 
     Args:
         groups: lines between blank ones.

@@ -48,7 +48,7 @@ def read_document(path: PathLike, language: str | None = None) -> TextDocument:
 
     Args:
         path: a file of ``DOCUMENT_SUFFIXES``; text may be compressed (.gz, .xz, .zst).
-        language: of the side that is read, of a file with source and target; any code.
+        language: of the side to read, in a file with source and target; any code.
 
     Raises:
         DataError: it is no such document, is encrypted, broken or too large, has no text, or its
@@ -77,7 +77,7 @@ def read_document_as_sentences(path: PathLike, language: str) -> list[str]:
 
 
 def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:
-    """Read the blocks of a document; see ``read_document``. There may be none."""
+    """Read the blocks of a document, possibly none; see ``read_document``."""
     suffix = stem_and_suffix(path)[1]
     reader = _READERS.get(suffix)
     if reader is None:
@@ -86,7 +86,7 @@ def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:
     texts = [block.text for block in found.blocks[:LOOKED_AT]]
     if not found.language or contradicting_script(texts, found.language) is None:
         return found
-    # Templates declare a language whatever is written in them.
+    # Templates declare a language, whatever language the text in them is in.
     note = f"declares the language {written_tag(found.language)}, but is in another script"
     return found._replace(language="", notes=(*found.notes, note))
 
@@ -101,12 +101,12 @@ def remedy_of(suffix: str) -> str:
 def read_decoded(
     path: PathLike, language: str | None = None, *, is_markup: bool = False
 ) -> DecodedText:
-    """Read a file of text in whatever encoding it is in.
+    """Read a text file in any encoding.
 
     Args:
         path: plain or compressed.
         language: of the text, if it is known.
-        is_markup: it may declare its encoding as HTML and XML do.
+        is_markup: the file may declare its encoding as HTML and XML files do.
 
     Raises:
         DataError: it is binary or too large, or its encoding is not certain.

@@ -4,7 +4,7 @@ A section is the text between two headings. It knows the title of the document, 
 it, and its offset in the document's text. The text of Markdown is the file as it is, with its
 markup; that of other documents is the visible text, a line for each unit.
 
-The time is linear in the characters: documents come from strangers.
+The time is linear in the number of characters, because documents may be malicious.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 log = logging.getLogger("interlingua")
 HEADING_SEPARATOR = " › "
 LONGEST_DOCUMENT = 2**28
-"""Characters. A document is in memory as a whole."""
+"""Maximum number of characters, because the whole document is in memory."""
 
 
 class DocumentSection(NamedTuple):
@@ -53,7 +53,7 @@ class DocumentSection(NamedTuple):
 def read_sections(path: PathLike) -> Iterator[DocumentSection]:
     """Yield the sections of a document that have some text.
 
-    A heading without text, and without a heading below it, is its own text.
+    If a heading has neither text nor a lower heading below it, the heading itself is the text.
 
     Args:
         path: a file of ``SECTION_SUFFIXES``; any other file is plain text, one section.
@@ -89,7 +89,7 @@ def read_sections(path: PathLike) -> Iterator[DocumentSection]:
 
 @functools.cache
 def _warn_once(path: str, note: str) -> None:
-    """Log a doubt about a document; a file may be read several times."""
+    """Log a doubt about a document only once, although a file may be read several times."""
     log.warning("%s: %s", path, note)
 
 
@@ -114,7 +114,7 @@ def _sections(
     if not title:
         title = next((heading.text for heading in headings if heading.level == 1), "")
     above: list[FoundHeading] = []
-    # The text in front of the first heading has none.
+    # The text in front of the first heading has no heading of its own.
     bounds = [FoundHeading(0, "", start, start), *headings]
     for number, heading in enumerate(bounds):
         following = bounds[number + 1] if number + 1 < len(bounds) else None
@@ -127,7 +127,7 @@ def _sections(
         if text.strip():
             yield DocumentSection(text, heading.stop, title, names)
         elif heading.text and (following is None or following.level <= heading.level):
-            # It would be lost: no section below it shows it.
+            # Otherwise this heading would be lost, because no section below it contains it.
             yield DocumentSection(
                 content[heading.start : heading.stop], heading.start, title, names[:-1]
             )

@@ -16,7 +16,7 @@ CUE = "cue"
 SOURCE_CODE = "code"
 DEEPEST_HEADING = 6
 LONGEST_HEADING = 300
-"""Characters; a longer one is a paragraph, as in HTML with a heading that is not closed."""
+"""Maximum characters of a heading; a longer one, such as one that is not closed, is a paragraph."""
 
 
 class TextUnit(NamedTuple):
@@ -96,7 +96,7 @@ def units_of(blocks: Iterable[TextBlock]) -> list[TextUnit]:
 
 
 def declared_language(name: str | None) -> str:
-    """Return the code of a language that a file declares; empty if there is none, or no such."""
+    """Return the code of a declared language; empty if none is declared or it is unknown."""
     # "en; de", "en,fr": several languages, of which none is that of the whole.
     found = find_code(name.strip()) if name and name.strip() else None
     if found is None or found.startswith(("und", "mul", "zxx")):

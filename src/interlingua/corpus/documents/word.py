@@ -4,7 +4,7 @@ Headings are recognized by the outline level of the paragraph or of its style, l
 numbering. Paragraphs of tables are cells. Footnotes and endnotes come last. Deleted and hidden
 text, headers, footers, comments and the table of contents are left out. python-docx opens the
 package and knows its parts; its own paragraphs lack the text of insertions, fields and text boxes,
-so that the elements are walked here.
+so that this module walks the elements.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HIDDEN = frozenset(
         _FALLBACK,
     ]
 )
-"""Elements without text that is shown. A fallback repeats a text box for old programs."""
+"""Elements whose text is not shown. A fallback repeats a text box for old programs."""
 _SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 _TEXTS = frozenset((f"{_W}t", _MATH_TEXT))
 _BOX = f"{_W}txbxContent"
@@ -79,7 +79,7 @@ def read_word(path: PathLike, language: str | None = None) -> BlockDocument:
         return BlockDocument(blocks, (properties.title or "").strip(), declared)
     except InterlinguaError:
         raise
-    except Exception as error:  # of broken files the libraries raise a dozen kinds
+    except Exception as error:  # for broken files, the libraries raise a dozen kinds
         reason = " ".join(str(error).split())[:100]
         raise DataError(
             f"cannot be read as a Word document ({reason}); save it again as .docx", path=path
@@ -87,7 +87,7 @@ def read_word(path: PathLike, language: str | None = None) -> BlockDocument:
 
 
 class _Reader:
-    """Walks the elements of a document."""
+    """A reader of the elements of a document."""
 
     def __init__(self, styles: Any) -> None:
         self._styles = _paragraph_styles(styles)
@@ -135,7 +135,7 @@ class _Reader:
             yield from self.blocks(box, kind)
 
     def _gather(self, element: Any, parts: list[str], boxes: list[Any]) -> None:
-        """Add the text of an element, and its text boxes, which are apart from it."""
+        """Add the text of an element to ``parts``, and its text boxes to ``boxes``."""
         for child in element:
             tag = child.tag
             if tag in _TEXTS:
@@ -162,7 +162,7 @@ class _Reader:
         name = None if own is None else own.get(attribute)
         if name is None:
             name = self._default.get(attribute, "")
-            # The default of templates, whatever is written in them.
+            # Templates have these defaults, whatever language the text in them is in.
             if name in ("en-US", "ar-SA"):
                 name = ""
         self._languages[name] += len(text)

@@ -1,10 +1,10 @@
 """Lines of a data file that can't be used.
 
-The first one stops the work, or all are left out, counted and kept in a file of their own. Of a
-compressed file or of XML that is damaged or truncated, the content before that place is kept.
-Faults that make pairs wrong, or hide the next good line, always stop the work: files of unequal
-length, in which no position is aligned for certain, a line beyond the limit, and a file of which
-nothing can be read.
+Either the first such line stops the work, or all such lines are left out, counted and written to a
+separate file. In the second case, the content of a damaged or truncated compressed file or XML file
+is kept up to the damage. Faults that make pairs wrong, or hide the next good line, always stop the
+work: files of unequal length (no line is certain to be aligned), a line longer than the limit, and
+a file without any readable content.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from interlingua.storage.files import PathLike, open_text_writer
 
 OnError = Literal["stop", "skip"]
 _SHOWN = 10
-"""Lines that are named."""
+"""Maximum number of lines that the report shows."""
 _COLUMNS = ("file", "line", "problem", "content")
 _LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
 
 
 class BadLines:
-    """Handling of unreadable lines; a context that completes their file at its end.
+    """Handling of unreadable lines; a context manager that closes their file at its end.
 
     Args:
-        on_error: ``stop`` raises the first one's error; ``skip`` continues without it.
-        path: file for those that are left out, TAB between file, line, problem and content; made
-            when there is one.
+        on_error: ``stop`` raises the error of the first such line; ``skip`` continues without it.
+        path: file for the lines that are left out, with the columns file, line, problem and
+            content, separated by TABs; created with the first such line.
 
     Attributes:
         count: lines left out.
-        first: errors of the first ones.
-        damages: of damaged files, each with the amount that was read before the damage.
+        first: errors of the first lines that were left out.
+        damages: errors of damaged files, each with the amount that was read before the damage.
 
     Raises:
-        ConfigError: there is no such way.
+        ConfigError: ``on_error`` is neither ``stop`` nor ``skip``.
     """
 
     def __init__(self, on_error: str = "stop", path: PathLike | None = None) -> None:
@@ -63,11 +63,11 @@ class BadLines:
 
     @property
     def errors(self) -> str:
-        """The decoding of bytes that are not UTF-8, for ``files.open_text``; see ``numbered``."""
+        """The error handler for non-UTF-8 bytes, for ``files.open_text``; see ``numbered``."""
         return "surrogateescape" if self.skips else "strict"
 
     def reject(self, error: DataError, content: str = "") -> None:
-        """Raise the error, or record the line; one that is read again counts once."""
+        """Raise the error, or record the line; a line that is read again counts only once."""
         if not self.skips:
             raise error
         self.leave_out(error, content)
@@ -75,7 +75,8 @@ class BadLines:
     def leave_out(self, error: DataError, content: str = "") -> None:
         """Record an unreadable entry in a format with independent entries.
 
-        Such an entry of TMX or gettext costs itself and never the file, whatever ``on_error`` says.
+        In such a format, as TMX or gettext, only this entry is lost, and the rest of the file is
+        read, for any value of ``on_error``.
         """
         if error.line is not None:
             place = (str(error.path), error.line)
@@ -94,7 +95,7 @@ class BadLines:
         Args:
             error: what is wrong.
             read: description of the earlier content, as ``"1,200 pairs"``.
-            is_empty: whether that is nothing, which stops in any case.
+            is_empty: whether nothing was read before the damage; then the error is always raised.
         """
         if not self.skips or is_empty:
             raise error

@@ -61,11 +61,11 @@ FORMAT_OF_SUFFIX = {
 }
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 _WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
-"""Formats with columns, or keys, that may be named."""
+"""Formats with columns or keys that the user may choose."""
 _WITH_ROWS = ("tsv", "csv", "xlsx")
 """Formats with an optional row that names the columns."""
 IN_TWO_FILES = ("moses", "subtitles", "catalog")
-"""Formats of which two files, with a comma or a shared part of their names, are a bitext."""
+"""Formats with two files per bitext, named by both with a comma or by a shared part of names."""
 READ_ONLY = ("subtitles", "catalog", "qt")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
@@ -73,7 +73,7 @@ DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"
 OTHER_LANGUAGES = "other languages"
 SCORE = "score"
 _DAMAGED = "rest of a damaged file"
-"""Counts damaged files that were read only up to the damage."""
+"""Key of a counter: damaged files that were read only up to the damage."""
 
 
 class TextPair(NamedTuple):
@@ -93,14 +93,14 @@ class TextPair(NamedTuple):
 
 
 class ChosenColumns(NamedTuple):
-    """The columns of the texts as the user names them, or counts them from 1."""
+    """The columns of the texts, by the names or the numbers (from 1) that the user passes."""
 
     source: str
     target: str
 
 
 class TableChoice(NamedTuple):
-    """The user's choices for a table; None for values that are to be found."""
+    """The user's choices for a table; None for values that the reader finds."""
 
     columns: ChosenColumns | None = None
     sheet: str | None = None
@@ -117,7 +117,7 @@ class PairWithOrigin(TextPair):
 
     origin: Any
     whole_file: str | None = None
-    """Format in which a pair is written into a copy of its whole file, rejected or not."""
+    """Name of a format that writes all pairs, also rejected ones, into a copy of their file."""
     measures: Mapping[str, Any] = MappingProxyType({})
     """Values that were measured for the pair, by name: probability, cosine, reasons ..."""
 
@@ -136,7 +136,7 @@ class PairWithOrigin(TextPair):
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The file's values for the pair besides texts, languages and score, by name."""
+        """The file's values for the pair except texts, languages and score, by name."""
         return {}
 
     @property
@@ -148,7 +148,7 @@ class PairWithOrigin(TextPair):
         return None
 
     def swapped(self) -> Self:
-        """Return the same pair read the other way."""
+        """Return the same pair with source and target swapped."""
         return self.of(super().swapped(), self.origin)
 
     def _replace(self, **changes: Any) -> Self:
@@ -181,7 +181,7 @@ class PairOfTable(PairWithFields):
 
 
 def pair_fields(pair: TextPair | None) -> Mapping[str, Any]:
-    """Return the file's values for a pair besides texts, languages and score, by name."""
+    """Return the file's values for a pair except texts, languages and score, by name."""
     if isinstance(pair, PairWithOrigin):
         return pair.fields
     return {}
@@ -190,7 +190,7 @@ def pair_fields(pair: TextPair | None) -> Mapping[str, Any]:
 def without_lost_values(
     pairs: Iterable[TextPair], path: PathLike, *, keeps_scores: bool = False
 ) -> Iterator[TextPair]:
-    """Yield the pairs, then log which of their values the format of a file has no place for."""
+    """Yield the pairs, then log the names of their values that the file's format cannot store."""
     lost: dict[str, None] = {}
     for pair in pairs:
         if pair.score is not None and not keeps_scores:
@@ -221,7 +221,7 @@ class PairFormat(Protocol):
     ) -> Iterator[TextPair]:
         """Stream pairs.
 
-        Counts the pairs that it leaves out in ``skipped``, by reason, unreadable ones in ``bad``.
+        Count the pairs that are left out in ``skipped``, by reason, and unreadable ones in ``bad``.
         """
         ...
 
@@ -252,8 +252,9 @@ def read_pairs(
         source_language: any code or name ``languages.resolve_language`` takes. Taken from the
             file's content or its name (``news.de-en.tsv``) by default.
         target_language: code of the target's language, or None.
-        columns: of the source and the target in a table or in JSON, by name or by number from 1.
-        sheet: of a workbook, by name or by number from 1; the first by default.
+        columns: columns of the source and the target in a table or in JSON, by name or by number
+            from 1.
+        sheet: sheet of a workbook, by name or by number from 1; the first by default.
         header_row: number of the row that names the columns of a table; found by default.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
             ...).
@@ -297,19 +298,19 @@ def read_pairs_as_named(
     header_row: int | None = None,
     skipped: Counter[str] | None = None,
 ) -> Iterator[TextPair]:
-    """Stream the pairs of a bitext without a look at their languages; see ``read_pairs``.
+    """Stream the pairs of a bitext without a check of their languages; see ``read_pairs``.
 
     Args:
-        path: a file, a prefix, or two files with a comma.
+        path: a file, a prefix, or two files separated by a comma.
         bad: how to handle unreadable lines.
-        format: by its name by default.
+        format: name of the format; by default derived from the file's name.
         languages: codes of source and target, if they are known.
-        columns: of the source and the target.
-        sheet: of a workbook.
+        columns: columns of the source and the target.
+        sheet: sheet of a workbook.
         header_row: row of a table with the names of the columns.
         skipped: counts the pairs that the reader leaves out.
     """
-    if skipped is None:  # an empty counter of the caller's is one to count in
+    if skipped is None:  # an empty counter that the caller passes is used, too
         skipped = Counter()
     name = format or guess_format(path)
     reader = _format(name, _table_choice(name, columns, sheet, header_row))
@@ -326,12 +327,12 @@ def write_pairs(
     """Write pairs to a file that appears only when it is complete.
 
     Args:
-        pairs: of one language pair; JSONL and TMX take any mixture.
+        pairs: the pairs, of one language pair; JSONL and TMX accept any mixture.
         path: as in ``read_pairs``.
         format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
             name when not given.
-        languages: of source and target, for a file without pairs in a format that has no place for
-            them but with its pairs.
+        languages: codes of source and target; used if there are no pairs and the format would
+            otherwise take the languages from the pairs.
 
     Returns:
         The number of pairs written.
@@ -349,10 +350,11 @@ def write_pairs(
 
 
 def guess_format(path: PathLike) -> str:
-    """Guess a format's name from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
+    """Guess a format by a name, mostly its suffix; a folder or ``hf:`` is Hugging Face data.
 
-    A format of an installed package has the name of its suffix. Moses files have no suffix but a
-    language: a prefix (``news``, ``news.de-en``), either file, or both with a comma.
+    A format of an installed package has the name of its suffix. Moses files have a language
+    as their suffix, and are named by a prefix (``news``, ``news.de-en``), by one of the two files,
+    or by both with a comma.
 
     Raises:
         DataError: the suffix is of no known format.
@@ -373,8 +375,8 @@ def guess_format(path: PathLike) -> str:
     if not suffix or "," in name:
         is_moses = bool(_languages_behind(name)) or not _languages_behind(name, SUBTITLE_SUFFIXES)
         return ("subtitles", "moses")[is_moses]
-    check_content(name)  # .ts is also Qt's, and of .docx or .html the remedy is another
-    # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
+    check_content(name)  # .ts is also a suffix of Qt; .docx and .html need another remedy
+    # The suffix of "news.de" is one language, the suffix of "news.de-en" is two languages.
     if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
         return "moses"
     known = ", ".join(FORMAT_OF_SUFFIX)
@@ -392,14 +394,14 @@ def _format_by_content(name: str, suffix: str) -> str | None:
     candidate = {".json": "catalog", ".xml": "catalog", ".ts": "qt"}.get(suffix)
     if candidate is None or not Path(name).is_file():
         return None
-    # The class decides, as only it knows the starts of its files.
+    # The class of the format decides, because only it knows how its files start.
     if cast(Any, registry.resolve_name(registry.FORMATS, candidate)).is_format_of(name):
         return candidate
     return None
 
 
 def _format_of_two_files(name: str) -> str | None:
-    """Return the format of two files with a comma, if it is not that of Moses."""
+    """Return the format of two files separated by a comma; None for Moses files."""
     suffix = stem_and_suffix(name.partition(",")[0].strip())[1]
     if suffix in (".json", ".xml"):
         return "catalog"
@@ -413,8 +415,8 @@ def languages_from_name(path: PathLike) -> tuple[str, str] | None:
     """Find the languages in a file's name.
 
     Returns:
-        Two language codes in the name's order, or None if no part of the name is two known codes
-        and a hyphen.
+        Two language codes in the order of the name; None if no part of the name consists of two
+        known codes with a hyphen between them.
     """
     for part in Path(path).name.split("."):
         pieces = part.split("-")
@@ -549,13 +551,13 @@ def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]
 
 
 def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]]:
-    """Return the names of all fields of pairs besides texts and languages, and the pairs.
+    """Return the names of all fields of pairs except texts and languages, and the pairs.
 
     A file with a header needs the names before the first pair. If neither the first pair nor its
     file determines them, all pairs are first copied to a temporary file and examined.
 
     Returns:
-        ``score`` first, if any pair has one, then the fields; and all pairs.
+        The names, ``score`` first if any pair has one; and an iterator over all pairs.
     """
     first, pairs = peek(pairs)
     names = first.names if isinstance(first, PairWithOrigin) else ()
@@ -567,12 +569,12 @@ def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]
 
 
 def typed_columns(pairs: Iterable[TextPair]) -> tuple[dict[str, type], Iterator[TextPair]]:
-    """Return the fields of pairs besides texts and languages, with their types, and the pairs.
+    """Return the fields of pairs except texts and languages, with their types, and the pairs.
 
     All pairs are first copied to a temporary file, unless they have only texts and scores.
 
     Returns:
-        Name -> bool, int, float or str, which any mixture is; and all pairs.
+        Name -> bool, int or float, or else str, also for mixed types; and all pairs.
     """
     first, pairs = peek(pairs)
     if first is None:
@@ -600,9 +602,9 @@ def _joint_type(so_far: type, value: Any) -> type:
 
 
 def is_moses_name(path: PathLike) -> bool:
-    """Return whether two files of a bitext are there, as Moses has them or subtitles.
+    """Return whether two files of a bitext exist, either of Moses or of subtitles.
 
-    Both files, named with a comma, or those that start with the name.
+    The path is both files with a comma between them, or the start of their names.
     """
     name = os.fspath(path)
     behind = (_languages_behind(name, suffixes) for suffixes in (("",), SUBTITLE_SUFFIXES))
@@ -615,7 +617,7 @@ def _are_two_files(name: str) -> bool:
 
 
 def _languages_behind(name: str, suffixes: Sequence[str] = ("",)) -> set[str]:
-    """Return the languages of the files named by that name, a language and one of the suffixes."""
+    """Return the languages of the files ``<name>.<language><suffix>``, for the passed suffixes."""
     prefix = Path(name).name
     files = [file for file in Path(name).parent.glob(f"{glob.escape(prefix)}.*") if file.is_file()]
     endings = [uncompressed_name(file.name).removeprefix(f"{prefix}.") for file in files]
@@ -640,8 +642,8 @@ def _until_damage(
 ) -> Iterator[TextPair]:
     """Yield the pairs of a file, or those before its damage if bad lines are skipped."""
     read = 0
-    # The readers raise DamagedFileError where they notice it themselves; the others come from the
-    # decompression below them.
+    # The readers raise DamagedFileError for damage that they notice; the other errors come from the
+    # decompression.
     try:
         for pair in pairs:
             read += 1
@@ -673,7 +675,7 @@ def _in_checked_languages(
     )
     from interlingua.corpus.inspection.faults import warn_of_first
 
-    # Later errors are raised in their turn, after the pairs before them.
+    # An error is raised only after the pairs that precede it.
     first: list[TextPair] = []
     failure: Exception | None = None
     try:
@@ -730,7 +732,7 @@ def _table_choice(
     """Return the user's choice of a table, or None.
 
     Raises:
-        ConfigError: a format has no columns, sheets or rows, and one is named.
+        ConfigError: the user chooses a column, a sheet or a row, and the format has none.
     """
     named = columns and f"columns {' and '.join(columns)} are named"
     choices = (

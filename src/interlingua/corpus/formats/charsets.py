@@ -1,4 +1,4 @@
-"""Character sets that files declare: those in which texts are written, and no others.
+"""Character sets that files may declare: only those in which texts are written.
 
 Python has more, of which some take minutes to decode and some are no character sets.
 """
@@ -12,7 +12,7 @@ _TEXT = re.compile(
     r"utf-8|iso8859-\d+|cp\d+|koi8-[rut]|big5|big5hkscs|gb2312|gbk|gb18030|euc_jp|euc_jis_2004|euc_kr|shift_jis\w*|johab"
     r"|tis-620|ptcp154|kz1048|mac-\w+"
 )
-"""Their names in Python."""
+"""Python's names of these character sets."""
 _MULTIBYTE = re.compile(r"gb\w+|big5\w*|euc_\w+|shift_jis\w*|johab|cp9\d\d")
 
 
@@ -34,7 +34,7 @@ def decoded(content: bytes, charset: str) -> str:
     """Return text in its declared character set, or in UTF-8 if it is valid UTF-8.
 
     Text in another set of single bytes is valid UTF-8 only by a rare accident, and many files
-    declare a set that they are not in. Bytes of neither come as surrogates.
+    declare a set that they are not in. Bytes that are valid in neither become surrogates.
     """
     if not _MULTIBYTE.fullmatch(charset):
         try:

@@ -1,7 +1,7 @@
 """Readers of folders of translations, each in its data's original layout.
 
 They are here and not with the other evaluation sets because development data of training, of
-``average`` and of the quickstart have the same layouts. Every complaint names the file and line.
+``average`` and of the quickstart have the same layouts. Every error names the file and line.
 
 - pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` next to
   ``tatoeba.<a>-<b>.<b>``;
@@ -40,7 +40,7 @@ class PairFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """``deu-eng``."""
+        """The two languages with a hyphen between them, such as ``deu-eng``."""
         return f"{self.source_language}-{self.target_language}"
 
 
@@ -73,15 +73,15 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
     """Read the two sides of a pair file, line by line.
 
     Raises:
-        DataError: a file is missing or empty, a line has not two non-empty columns, or the sides
-            have unequal lengths.
+        DataError: a file is missing or empty, a line does not have two non-empty columns, or the
+            sides have unequal lengths.
     """
     if file.target_path is not None:
         return read_aligned([file.source_path, file.target_path])
     sources = []
     targets = []
     for number, columns in tab_rows(file.source_path):
-        # An empty side is an error: with the line left out, it would be another set.
+        # An empty side is an error: without the line, it would be a different evaluation set.
         if len(columns) != 2 or not all(map(str.strip, columns)):
             filled = sum(bool(column.strip()) for column in columns)
             raise DataError(

@@ -1,16 +1,17 @@
 """Translations in gettext catalogues, ``.po`` and compiled ``.mo``.
 
-The message is the source, mostly English. A ``.mo`` file is two tables of (length, offset), one of
-the messages and one of their translations in the same order, written in either byte order.
+The message is the source, mostly English. A ``.mo`` file has two tables of (length, offset), one
+for the messages and one for their translations in the same order. Its numbers are little-endian or
+big-endian.
 
-A pair carries its entry along, so that a catalogue that is written holds context, plurals,
-comments, references and flags as they came. An entry of a ``.po`` file that can't be read costs
-itself.
+A pair keeps its entry, so that a written catalogue has the same context, plurals, comments,
+references and flags. If an entry of a ``.po`` file can't be read, only this entry is lost.
 
-Catalogues are written by polib. They are read here, because polib is for files of one's own: of a
-``.mo`` file of 30,000 entries that is cut short it gives all entries, 9,290 without translation and
-without an error, and overlapping strings turn a file of 1 MB into 4 GB; in a ``.po``
-file one bad line loses all entries. Reading here takes 0.09 s of that file, polib 0.16 s.
+Catalogues are written by polib. They are read here, because polib expects correct files. From a
+truncated ``.mo`` file of 30,000 entries, it returns all entries, 9,290 of them without a
+translation, and raises no error. Overlapping strings turn a file of 1 MB into 4 GB, and one bad
+line in a ``.po`` file loses all entries. Reading the 30,000 entries takes 0.09 s here, and 0.16 s
+in polib.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ OBSOLETE = "#~"
 COMMENTS = {"comment": "# ", "extracted": "#.", "reference": "#:", "previous": "#|"}
 """Fields of a pair, with the start of the comments that they contain."""
 ENGLISH_PLURAL = "n!=1"
-_MANY = 100  # a number that takes the form of most counts
+_MANY = 100  # a number with the plural form that most numbers have
 MAX_CATALOGUE_BYTES = 1 << 26
 SHARED_STRINGS = 4
-"""Times the size of a compiled catalogue that its strings may have together: equal ones may share
-bytes."""
+"""Maximum total size of the strings of a compiled catalogue, as a multiple of its own size: equal
+strings may share bytes."""
 
 
 class Message(NamedTuple):
@@ -68,7 +69,7 @@ class Message(NamedTuple):
 
     @property
     def forms(self) -> list[str]:
-        """The translations by their numbers."""
+        """The translations in the order of their numbers."""
         return [self.translations[number] for number in sorted(self.translations)]
 
 
@@ -104,7 +105,7 @@ class GettextPair(PairWithOrigin):
         return {name: value for name, value in found.items() if value or name == "context"}
 
     def _form(self, message: Message) -> str:
-        """Return the number of the pair's plural form; of equal ones that of one or of many."""
+        """Return the form's number; of equal forms, the first for the singular, else the last."""
         forms = sorted(form for form, own in message.translations.items() if own == self.target)
         if not forms:
             return ""
@@ -112,7 +113,7 @@ class GettextPair(PairWithOrigin):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that an entry may have."""
+        """The names of all fields that an entry may have."""
         return ("context", "plural", "form", "flags", *COMMENTS)
 
 
@@ -157,10 +158,10 @@ class Gettext:
                     yield GettextPair.of(pair, origin)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Write a catalogue in memory first.
+        """Write a catalogue after all its entries were collected in memory.
 
-        Pairs of a catalogue keep their entries; one of which a plural form is missing is marked as
-        fuzzy. Of other pairs an equal source that comes again gets a numbered context.
+        Pairs of a catalogue keep their entries; an entry is marked as fuzzy if one of its plural
+        forms is missing. For other pairs, a source that occurs again gets a numbered context.
         """
         if uncompressed_name(path) != path and uncompressed_name(path).lower().endswith(".mo"):
             raise DataError(
@@ -190,7 +191,7 @@ class Gettext:
 
 
 def _header_of(first: TextPair | None) -> Message | None:
-    """Return the header of a catalogue: that of the first pair's, now in UTF-8, or a new one."""
+    """Return the header of the first pair's catalogue, changed to UTF-8, or a new header."""
     if first is None:
         return None
     if isinstance(first, GettextPair) and first.origin.header is not None:
@@ -325,8 +326,8 @@ def _read_mo(content: bytes, path: str) -> tuple[Message | None, list[Message]]:
         if not text:
             header = Message("", None, {0: forms})
             continue
-        # EOT parts the context from the message, NUL the singular from the plural and one
-        # plural form from the next.
+        # EOT separates the context from the message; NUL separates the singular from the plural,
+        # and each plural form from the next.
         context, mark, message = key.rpartition("\4")
         singular, _, plural = message.partition("\0")
         numbered = dict(enumerate(forms.split("\0")))
@@ -387,7 +388,7 @@ def _blocks(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
     """Yield the lines of each entry with their numbers, without blank ones.
 
     An entry starts with its comments, and ends where another one's comments, context or message
-    start. One that is broken ends at a blank line, too.
+    start. A broken entry also ends at a blank line.
     """
     block: list[tuple[int, str]] = []
     met: set[str] = set()
@@ -395,7 +396,7 @@ def _blocks(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
         kind = _kind_of(line.strip())
         is_complete = bool(met & {"msgstr", "broken"})
         begins = kind in ("", "comment", "msgctxt", "msgid")
-        # Without a translation in between the entry before is broken.
+        # Without a translation in between, the previous entry is broken.
         is_second = (kind == "msgid" and "msgid" in met) or (
             kind == "msgctxt" and bool(met & {"msgctxt", "msgid"})
         )
@@ -433,7 +434,7 @@ def _message(block: list[tuple[int, str]], path: str) -> Message | None:
     """Return the entry in some lines; None if they are only comments.
 
     Raises:
-        DataError: they are no entry, with the line.
+        DataError: the lines are not an entry; the error names the line.
     """
     parts: dict[tuple[str, int], list[str]] = {}
     flags: set[str] = set()
@@ -479,7 +480,7 @@ def _string(content: str, path: str, number: int) -> str:
     """Return the text between the quotation marks of a line.
 
     Raises:
-        DataError: one is missing or too many.
+        DataError: a quotation mark is missing, or there are too many.
     """
     string = STRING.match(content)
     if string is None:

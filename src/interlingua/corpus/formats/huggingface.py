@@ -60,7 +60,7 @@ class HuggingFace:
         for number, row in enumerate(_rows(path), 1):
             translation = row.get("translation")
             if isinstance(translation, dict) and self.choice.columns is None:
-                # Data of many languages has every language in every row, null where there is none.
+                # Multilingual data has every language in every row, and null for a missing text.
                 texts = {code: text for code, text in translation.items() if text is not None}
                 if len(texts) < 2:
                     skipped["untranslated"] += 1
@@ -73,7 +73,7 @@ class HuggingFace:
                 continue
             if isinstance(
                 pair, PairWithFields
-            ):  # every row has all columns, null where it has none
+            ):  # every row has all columns, with null for a missing value
                 kept = {name: value for name, value in pair.fields.items() if value is not None}
                 pair = PairWithFields.of(pair, kept)
             requested = requested_pair(pair, source_language, target_language)
@@ -85,13 +85,13 @@ class HuggingFace:
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Write a .parquet file with a ``translation`` column, of one language pair.
 
-        The score and further values of the pairs are further columns: numbers and truth values if
-        all are of one kind, else text.
+        The score and other values of the pairs become further columns: of numbers or truth values
+        if all values of the column have this type, otherwise of text.
         """
         return self._write(pairs, path, None)
 
     def write_empty(self, path: str, head: TextPair) -> None:
-        """Write a file without a row, of the languages of a pair."""
+        """Write a file without rows, for the languages of a pair."""
         self._write((), path, head)
 
     def _write(self, pairs: Iterable[TextPair], path: str, head: TextPair | None) -> int:

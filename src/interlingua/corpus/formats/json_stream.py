@@ -1,7 +1,7 @@
 """The objects of a JSON list one at a time, for files too large to be read whole.
 
-A window moves over the file. One item at a time is parsed from its start; if the text in the
-window ends within the item, more is read behind it and the item is parsed anew.
+A window moves over the file. One item at a time is parsed from the start of the window; if the
+window ends within the item, more text is added to the window, and the item is parsed again.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class _Window:
             try:
                 value, end = parse_json_value(self._text, self._at)
             except json.JSONDecodeError as error:
-                # The item may be cut off at the window's end, or be wrong; only at the file's end
-                # is it certain.
+                # The item may be cut off at the window's end, or be invalid; only the file's end
+                # shows which is the case.
                 length = len(self._text) - self._at
                 refuse_long(length, "this entry", path=self._path, line=self.line)
                 if self._read(length):

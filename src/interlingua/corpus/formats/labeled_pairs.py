@@ -8,13 +8,14 @@ which they are published:
 - tables with a header: sentence-transformers' ``AllNLI.tsv.gz`` and ``stsbenchmark.tsv.gz``, SNLI's
   and XNLI's ``.txt`` and ``.tsv``, GLUE's, SICK's; a ``split`` column chooses the rows, a
   ``language`` column names the language;
-- tables without: ``a<TAB>b<TAB>label`` (XTREME's XNLI, silver pairs), ``label<TAB>a<TAB>b``, and
-  files known by their names: ``sts-train.csv`` (STS benchmark's own seven columns),
+- tables without a header: ``a<TAB>b<TAB>label`` (XTREME's XNLI, silver pairs),
+  ``label<TAB>a<TAB>b``, and files known by their names: ``sts-train.csv`` (STS benchmark's own
+  seven columns),
   ``stsb-de-train.csv`` (stsb-multi-mt, quoted), ``STS.en-de.txt`` (the extended STS17),
   ``STS.input.MSRpar.txt`` with its ``STS.gs.MSRpar.txt`` (SemEval).
 
-``en.dev.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv`` name the languages; of two, the first is that
-of ``a``.
+Names such as ``en.dev.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv`` contain the languages; if there
+are two, the first is the language of ``a``.
 """
 
 from __future__ import annotations
@@ -82,14 +83,14 @@ class PairLayout(NamedTuple):
     """Positions of the label and the sentences in a table without names of columns.
 
     Attributes:
-        label: its column.
+        label: column of the label.
         a: column of the first sentence.
         b: column of the second one.
         width: number of columns; by default at least as many as are read.
         header: whether the first row names the columns.
         quoted: comma-separated with quotation marks; otherwise separated by tabs, and quotation
             marks are text.
-        gold: the labels, if they are in a file of their own, line by line.
+        gold: file of the labels, one per line, if they are in a separate file.
     """
 
     label: int = 0
@@ -126,12 +127,14 @@ def read_labeled(
     Args:
         path: the file, plain or compressed (.gz, .xz, .zst).
         kind: nli has one of three classes, sts a score from 0 to 5.
-        split: of a file with a split in every row; others are read whole.
-        languages: of first and second sentences, if neither the rows nor the file's name say.
+        split: name of the split, for a file that names a split in every row; other files are read
+            whole.
+        languages: codes for first and second sentences, if neither the rows nor the file's name
+            contain them.
         may_be_empty: whether a file may have no pairs of the split.
 
     Raises:
-        DataError: the file is missing, a row is not of the layout, or none is left.
+        DataError: the file is missing, a row is not of the layout, or no pair is left.
     """
     languages = languages_in_name(path) or languages
     scale = 1.0 if kind == "nli" else MAX_SCORE
@@ -169,14 +172,15 @@ def labeled_rows(
 
     Args:
         path: the file, plain or compressed.
-        kind: of the labels.
-        layout: of a table; default: from its header, its name or its first row.
-        split: of a file with a split in every row; others are read whole.
+        kind: kind of the labels.
+        layout: layout of a table; by default found by its header, its name or its first row.
+        split: name of the split, for a file that names a split in every row; other files are read
+            whole.
         may_be_empty: whether a file may have no labeled rows.
 
     Raises:
-        DataError: a file is missing, a row has too few columns, an empty sentence or another
-            label, sentences and labels have unequal lengths, or there are none.
+        DataError: a file is missing; a row has too few columns, an empty sentence or an unknown
+            label; the numbers of sentences and labels differ; or there are no labeled rows.
     """
     if layout is None:
         layout = layout_by_name(path)
@@ -224,9 +228,9 @@ def layout_by_name(path: Path) -> PairLayout | None:
 
 
 def languages_in_name(path: Path) -> tuple[str, str] | None:
-    """Return the languages that a file is called by, or None.
+    """Return the languages that a file's name contains, or None.
 
-    For example by ``de.train.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv``.
+    Examples of such names are ``de.train.tsv``, ``dev-de.tsv`` and ``en-de.test.tsv``.
     """
     parts = re.split(r"[.-]", stem_and_suffix(path)[0])
     codes = [find_code(part) for part in parts if re.fullmatch(CODE, part)]
@@ -396,7 +400,7 @@ def _is_label(text: str, kind: LabeledPairKind) -> bool:
 
 
 def _value(text: str, kind: LabeledPairKind) -> float | None:
-    """Return a label as a number, or None if it is none of the kind."""
+    """Return a label as a number, or None if it is not a label of this kind."""
     if kind == "nli":
         return CLASS_OF.get(text)
     if kind == "binary":
@@ -413,7 +417,7 @@ def _value(text: str, kind: LabeledPairKind) -> float | None:
 def _gold_file(path: Path) -> Path:
     """Return SemEval's gold file for its input file.
 
-    It is in the same folder or, for STS17, in ``STS2017.gs`` next to that.
+    It is in the same folder or, for STS17, in ``STS2017.gs`` next to that folder.
     """
     name = path.name.replace("STS.input.", "STS.gs.", 1)
     elsewhere = path.parent.parent / "STS2017.gs" / name

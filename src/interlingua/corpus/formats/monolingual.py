@@ -28,7 +28,7 @@ from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
 log = logging.getLogger("interlingua")
 _OPTIONS = "--source-language, --target-language or --language"
-"""Options that name the language of a text; which one depends on the verb."""
+"""Options that name the language of a text; which one exists depends on the command."""
 
 
 def read_sentences(path: PathLike, *, column: ColumnChoice = None) -> Iterator[str]:
@@ -36,8 +36,8 @@ def read_sentences(path: PathLike, *, column: ColumnChoice = None) -> Iterator[s
 
     Args:
         path: a text file, or a table (CSV, XLSX).
-        column: of a table; by default the one named after the language in the file's name, or
-            ``text``.
+        column: column of a table; by default the column named after the language in the file's
+            name, or ``text``.
 
     Raises:
         ConfigError: a column is named, and the file is not a table.
@@ -62,7 +62,7 @@ def find_language(path: Path, *, column: ColumnChoice = None) -> LanguageCode | 
 
     Args:
         path: the file.
-        column: of a table.
+        column: column of a table.
     """
     for code in _codes_in_name(path):
         if not is_word(code) or not path.is_file() or _is_meant(path, code, column):
@@ -71,7 +71,7 @@ def find_language(path: Path, *, column: ColumnChoice = None) -> LanguageCode | 
 
 
 def tell_words(path: Path, option: str, *, column: ColumnChoice = None) -> None:
-    """Log once which words in a file's name could be languages, but are not taken for them."""
+    """Log once the words in a file's name that could be languages, but are not used as such."""
     words = [code for code in _codes_in_name(path) if is_word(code)]
     if words and find_language(path, column=column) is None:
         _tell_words_once(os.fspath(path), tuple(words), option)
@@ -90,8 +90,8 @@ def _tell_words_once(path: str, words: tuple[LanguageCode, ...], option: str) ->
 def _codes_in_name(path: Path) -> list[LanguageCode]:
     """Return the languages that the parts of a name may represent."""
     stem, suffix = stem_and_suffix(path)
-    # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
-    # too. The whole stem comes before its parts.
+    # The parts at the end come first: in "news.ru.txt" the first part may also be the name of a
+    # language. The whole stem comes before its parts.
     parts = (suffix.removeprefix("."), stem, *reversed(stem.split(".")))
     return [code for code in map(find_in_name, dict.fromkeys(parts)) if code is not None]
 
@@ -119,13 +119,13 @@ def language_of(
 ) -> str:
     """Return the code of a file's language, such as ``rus_Cyrl``, compared with its texts.
 
-    It is an argument, or in the file's name: ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
+    The language is ``given``, or is in the name: ``ru.txt``, ``news.swh_Latn.txt.gz``, ``dev.zh``.
 
     Args:
-        path: the file; one that is not here is not looked into.
+        path: the file; if it does not exist, there is no comparison with its texts.
         given: the language in any spelling.
-        column: of a table.
-        option: which names the language.
+        column: column of a table.
+        option: option that names the language, for messages.
 
     Raises:
         DataError: no part of the name is a language, or the texts are in another script.
@@ -151,7 +151,7 @@ def language_of(
 
 
 def _compared(path: Path, code: str, column: ColumnChoice, option: str, *, is_given: bool) -> str:
-    """Return the code, or the one that the first texts of the file show it to mean."""
+    """Return the code, or the code that it means according to the first texts of the file."""
     if not path.is_file():
         return code
     from interlingua.corpus.cleaning.language_evidence import checked_language, sampled

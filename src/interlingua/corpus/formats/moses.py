@@ -45,7 +45,7 @@ class MosesFiles(NamedTuple):
 class Moses:
     """``corpus.de`` and ``corpus.en``, line by line translations.
 
-    They are named by their prefix, by either of them, or by both with a comma.
+    The user names them by their prefix, by one of them, or by both with a comma between them.
     """
 
     def read(
@@ -56,7 +56,7 @@ class Moses:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Stream both files; refuses files of unequal length."""
+        """Stream both files; refuse files of unequal length."""
         paths, codes = moses_files(path, source_language, target_language)
         lines = [_lines(file, bad.errors) for file in paths]
         yield from _aligned(lines, [str(file) for file in paths], codes, bad)
@@ -75,7 +75,7 @@ class Moses:
         return self._write(pairs, path, head)
 
     def write_empty(self, path: str, head: TextPair) -> None:
-        """Write two files without a line, of the languages of a pair."""
+        """Write two empty files for the languages of a pair."""
         self._write(iter(()), path, head)
 
     def _write(self, pairs: Iterable[TextPair], path: str, head: TextPair) -> int:
@@ -104,11 +104,11 @@ class OpusZip:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Stream both members; refuses members of unequal length."""
+        """Stream both members; refuse members of unequal length."""
         with open_archive(path) as archive:
             members, codes = _members(archive, path, source_language, target_language)
             lines = [_member_lines(archive, name, path, bad.errors) for name in members]
-            # Closed before the archive is, which else keeps its file open.
+            # The members are closed before the archive, which otherwise keeps its file open.
             with contextlib.closing(lines[0]), contextlib.closing(lines[1]):
                 yield from _aligned(lines, [f"{path}!{name}" for name in members], codes, bad)
 
@@ -119,7 +119,7 @@ class OpusZip:
         return self._write(path, lambda prefix: Moses().write(plain, prefix))
 
     def write_empty(self, path: str, head: TextPair) -> None:
-        """Write an archive with two members without a line, of the languages of a pair."""
+        """Write an archive with two empty members for the languages of a pair."""
 
         def write(prefix: str) -> int:
             Moses().write_empty(prefix, head)
@@ -131,7 +131,7 @@ class OpusZip:
         """Write the archive of the files that ``write_members`` writes under a prefix."""
         import tempfile
 
-        # Next to the archive, where there is room for it if there is room for the archive.
+        # In the folder of the archive, which has room for the files if it has room for the archive.
         parent: Path | None = Path(path).parent
         if not Path(path).parent.is_dir():
             parent = None
@@ -149,7 +149,7 @@ class OpusZip:
 
 @contextlib.contextmanager
 def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive to read; errors while its members are read are one line, too.
+    """Open a zip archive to read; errors while its members are read are also reported in one line.
 
     Raises:
         DataError: it can't be read, is damaged, encrypted or packed in a way that Python does not
@@ -193,8 +193,8 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
     """
     if "," in path and not Path(path).exists():
         first, second = (Path(part.strip()) for part in path.split(",", 1))
-        # The caller's languages take precedence over a file's ending, and that over a pair in the
-        # name.
+        # The caller's languages take precedence over the end of a file's name, and this end takes
+        # precedence over a pair of languages in the name.
         named = languages_from_name(first) or (None, None)
         source = source_language or _language_of_suffix(first) or named[0]
         target = target_language or _language_of_suffix(second) or named[1]
@@ -228,7 +228,7 @@ def _aligned(
     """Yield the pairs of two streams of lines.
 
     Raises:
-        DataError: one stream ends before the other, with the line where it does.
+        DataError: one stream ends before the other; the error names the line.
     """
     for number, (a, b) in enumerate(zip_longest(*lines), 1):
         if a is None or b is None:
@@ -310,8 +310,8 @@ def _source_and_target(
 ) -> tuple[int, int] | None:
     """Return which of the present languages is the source and which the target, if that is clear.
 
-    By the arguments, or else the name: "news.de-en" says which is the source; or else in their
-    order, if they are two.
+    The arguments decide; otherwise the name ("news.de-en" has the source first); otherwise, if
+    there are two languages, their order.
     """
     requested = (source, target)
     if source is None or target is None:

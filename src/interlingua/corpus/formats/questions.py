@@ -4,21 +4,21 @@
 known by the file's name:
 
 - ``*.json``: DPR's list of ``{"question", "positive_ctxs", "hard_negative_ctxs"}``, or SQuAD's form
-  (XQuAD-R too), where a paragraph answers its questions; a passage in another language than its
-  question names it (``"language"``);
+  (XQuAD-R too), where a paragraph answers its questions; a passage that is not in the language of
+  its question names its own (``"language"``);
 - ``*.jsonl``: Mr.TyDi as on the hub, ``{"query", "positive_passages", "negative_passages"}``;
 - ``topic*.tsv`` or ``topics*.txt``: Mr.TyDi's topics, with ``qrels*.txt`` next to them and the
-  collection (``docs.jsonl`` or ``corpus.jsonl``) there or in ``collection/``, here or one folder
-  up;
+  collection (``docs.jsonl`` or ``corpus.jsonl``) in the same folder, in its ``collection/``, or in
+  one of these places one folder up;
 - ``*.questions.tsv`` (question id, passage's line from 0, question, ...) next to
   ``*.passages.txt``.
 
-All may be compressed. The language is what the object, the file's name or its folder's says;
-English for DPR and SQuAD, which say nothing. What a name says is compared with the questions.
+All files may be compressed. The object, the file's name or its folder's name contains the language;
+DPR and SQuAD, which name none, are English. A language in a name is compared with the questions.
 
-Evaluation keeps ids and judgments and reads the same files, and BEIR's, by the functions for one
-file each: ``question_lines``, ``squad_paragraphs``, ``topics``, ``trec_qrels``, ``beir_qrels`` and
-``documents``.
+Evaluation keeps ids and judgments. It reads the same files, and those of BEIR, with one function
+per kind of file: ``question_lines``, ``squad_paragraphs``, ``topics``, ``trec_qrels``,
+``beir_qrels`` and ``documents``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TitledText(NamedTuple):
     text: str
     title: str = ""
     language: str = ""
-    """Its code; empty: that of the question."""
+    """Code of its language; empty: the language of the question."""
 
 
 class Question(NamedTuple):
@@ -94,11 +94,11 @@ def read_questions(
         skipped: counts questions that are left out, by reason.
 
     Raises:
-        DataError: a file is missing, is of no known layout, holds something else (with its line),
-            or has questions in another script than its language.
+        DataError: a file is missing, has an unknown layout or wrong content (the error names the
+            line), or has questions in another script than its language.
     """
     codes = {resolve_language(language).code for language in languages}
-    if skipped is None:  # an empty counter of the caller's is one to count in
+    if skipped is None:  # an empty counter that the caller passes is used, too
         skipped = Counter()
     for question in _in_language_of_file(_reader_of(path), path):
         if codes and question.language not in codes:
@@ -116,7 +116,7 @@ def read_questions(
 
 
 def _in_language_of_file(questions: Iterator[Question], path: Path) -> Iterator[Question]:
-    """Assign the language of the file, which the texts must fit, to questions that name none.
+    """Assign the language of the file to questions without one; their texts must fit this language.
 
     Raises:
         DataError: no name indicates the language, or the texts are in another script.
@@ -149,7 +149,8 @@ def _language_by_name(path: Path, texts: Sequence[str]) -> str:
 
     In the file's name it is one part (``en.train``), in a folder's the last one
     (``mrtydi-v1.1-korean``). A part that is also a word (``it``) is a language only if the
-    questions support it. DPR and SQuAD, which are English, are called by their own name only.
+    questions support it. For DPR and SQuAD, which are English by default, only the
+    file's name counts.
 
     Raises:
         DataError: there is none.
@@ -263,7 +264,7 @@ def _read_topics(path: Path) -> Iterator[Question]:
 
 
 def passages_of(path: Path) -> Path:
-    """Return the passages that go with ``*.questions.tsv``, a passage a line."""
+    """Return the file of the passages for ``*.questions.tsv``, which has one passage per line."""
     return path.with_name(path.name.replace(".questions.tsv", ".passages.txt"))
 
 
@@ -275,7 +276,7 @@ def question_lines(path: Path, passages: int) -> Iterator[tuple[int, str, int, s
         passages: number of passages.
 
     Raises:
-        DataError: a line has too few columns, an empty question, or another number of a passage.
+        DataError: a line has too few columns, an empty question, or an unknown passage number.
     """
     for line, cells in _filled_rows(path, ("question id", "line of the passage", "question")):
         if not cells[1].isdecimal() or int(cells[1]) >= passages:
@@ -373,7 +374,7 @@ def squad_errors(path: Path, keys: str) -> Iterator[None]:
 
     Args:
         path: the file.
-        keys: those of a paragraph besides its questions.
+        keys: keys of a paragraph except that of its questions.
 
     Raises:
         DataError: it is of another form.
@@ -398,8 +399,8 @@ def first_text(
     Args:
         record: the object.
         keys: the preferred one first.
-        place: which errors name.
-        may_be_blank: whether null and blank texts are texts.
+        place: file and line that errors name.
+        may_be_blank: whether null and blank texts are allowed.
 
     Raises:
         DataError: there is none, it is blank, or not text.
@@ -440,7 +441,7 @@ def _filled_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _filled_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a table that are not blank, of which some columns must be filled."""
+    """Yield the rows of a table that are not blank; the passed columns must have text."""
     for line, cells in tab_rows(path):
         if not any(cell.strip() for cell in cells):
             continue
@@ -473,8 +474,8 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
 
     Args:
         path: the topics file.
-        name: of the file.
-        stems: other possible names, as .jsonl or .txt.
+        name: name of the file.
+        stems: other possible names, without their suffix .jsonl or .txt.
     """
     names = [Path(name).name, *(f"{stem}.{kind}" for stem in stems for kind in ("jsonl", "txt"))]
     names = [_plain_name(one) for one in names]
@@ -494,7 +495,7 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
 
 
 def _plain_name(name: str) -> str:
-    """Return a name without a compression's suffix; the qrels of topics in .tsv are .txt."""
+    """Return a name without a compression's suffix; qrels end in .txt also for topics in .tsv."""
     plain = uncompressed_name(name)
     if plain.startswith("qrels"):
         plain = re.sub(r"\.tsv$", ".txt", plain)
@@ -535,7 +536,7 @@ def _named_language(item: Mapping[str, Any], place: _Place) -> str:
     """Return the code of the language that an object names; empty if it names none.
 
     Raises:
-        DataError: it is none.
+        DataError: the name is not that of a known language.
     """
     named = str(item.get("language") or item.get("lang") or "")
     if not named:

@@ -1,9 +1,8 @@
 """Sentences of one column of a table, for readers of plain text.
 
-A table is CSV, the first sheet of an Excel workbook, or subtitles, of which the columns are text,
-start and end. The first row names the columns. The
-sentence of row i below it is sentence i, also where its cell is empty, so that what is computed
-from the sentences can be put back into the table.
+A table is CSV, the first sheet of an Excel workbook, or subtitles with the columns text, start
+and end. The first row names the columns. The sentence in the i-th row below it is sentence i, even
+if the cell is empty, so that results for the sentences can be written back into the table.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 SUFFIXES = (".csv", *WORKBOOK_SUFFIXES, *SUBTITLE_SUFFIXES)
 _WORDS = ("column", "sheet", "header row")
 _NAMES = ("text", "sentence", "sentences", "texts")
-"""Columns that are taken where none is named, in this order."""
+"""Names of the columns that are used if the user names none, in this order."""
 
 
 class SentenceColumn(NamedTuple):
     """The place of sentences in a table.
 
     Attributes:
-        name: of the column, or its number from 1; found by default.
+        name: name of the column, or its number from 1; by default the reader finds it.
         sheet: name or number of a sheet of an Excel workbook; the first by default.
         header_row: number of the row that names the columns, from 1; the first by default.
     """
@@ -51,7 +50,7 @@ class SentenceColumn(NamedTuple):
 
 FOUND_COLUMN = SentenceColumn()
 ColumnChoice = str | SentenceColumn | None
-"""A column, by its name only or with its sheet and header row; None: found."""
+"""A column, by its name only or with its sheet and header row; None: the reader finds it."""
 
 
 def is_table(path: PathLike) -> bool:
@@ -72,12 +71,12 @@ def read_column(
         path: a file for which ``is_table`` holds.
         column: the column; by default the one named after the language, otherwise one of
             ``_NAMES``, otherwise the only one.
-        language: of the sentences, in any code.
+        language: language of the sentences, as any code.
         bad: how to handle unreadable rows; skipped ones are yielded as blank sentences.
 
     Raises:
-        DataError: there is no such column, a row has other columns than the first, or the file
-            can't be read.
+        DataError: there is no such column, the number of columns differs from that of the first
+            row, or the file can't be read.
     """
     bad = bad or BadLines()
     choice = _place_of(column)
@@ -106,8 +105,8 @@ def table_records(
         columns: names that the first row must have.
 
     Raises:
-        DataError: a column is not there, two have the same name, a row has other columns than the
-            first, or the file can't be read.
+        DataError: a column is missing, two have the same name, the number of columns differs from
+            that of the first row, or the file can't be read.
     """
     bad = BadLines()
     rows = _rows(path, bad)
@@ -142,7 +141,7 @@ def _place_of(column: ColumnChoice) -> SentenceColumn:
 
 
 def refuse_column(column: ColumnChoice, path: PathLike) -> None:
-    """Refuse a column of a file that has none.
+    """Refuse the choice of a column for a file without columns.
 
     Raises:
         ConfigError: a column, a sheet or a header row is named, and the file has none.
@@ -173,7 +172,7 @@ def find_column(
     names = [folded_name(cell) for cell in cells]
     if column is not None:
         has_number = column.strip().isdecimal() and 1 <= int(column) <= len(cells)
-        # A name goes before a number: a column may be called 2.
+        # A name takes precedence over a number: the name of a column may be 2.
         if has_number and not places_called(column, cells):
             return int(column) - 1
         return named_column(column, cells, path=path, line=1)
@@ -200,7 +199,7 @@ def find_column(
 def _rows(
     path: PathLike, bad: BadLines, choice: SentenceColumn = FOUND_COLUMN
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows from the one with the names on, as other programs count them.
+    """Yield the row with the column names and the rows below it, numbered as in other programs.
 
     Empty lines of a CSV file are not rows, and neither are empty rows at the end of a sheet.
 
@@ -233,7 +232,7 @@ def _all_rows(
     if stem_and_suffix(path)[1] in SUBTITLE_SUFFIXES:
         yield from _rows_of_cues(path, bad)
         return
-    # Empty rows are held back until a row follows that is not: sheets often end in formatted ones.
+    # Empty rows are held back until a filled row follows: sheets often end with formatted ones.
     empty: list[tuple[int, list[str]]] = []
     first_row = choice.header_row or 1
     for row in workbook.read_rows(str(path), sheet=choice.sheet, first_row=first_row):

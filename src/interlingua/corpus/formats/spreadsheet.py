@@ -37,13 +37,13 @@ _DELIMITERS = ",;\t"
 _LOOKED_AT = 50
 """Number of lines of a CSV file from which its delimiter is found."""
 BOM = "\ufeff"
-"""Without it Excel takes UTF-8 for the character set of the country."""
+"""Without it, Excel reads UTF-8 as if it were in the character set of the country."""
 
 
 class Csv:
-    """Comma-separated values, also by semicolons or tabs.
+    """Values separated by commas, semicolons or tabs.
 
-    Cells in quotes may hold all of these, and line ends.
+    Cells in quotes may contain these separators and line ends.
 
     Args:
         choice: columns, sheet and header row, if the user names them.
@@ -110,7 +110,7 @@ def open_sheet(path: PathLike, format: str, form: SheetForm | None = None) -> It
     The file appears when it is complete.
 
     Args:
-        path: of the file.
+        path: path of the file.
         format: csv or xlsx.
         form: how a sheet of a workbook looks.
     """
@@ -186,7 +186,7 @@ class _Rewindable:
         self.since = []
 
     def rewind(self) -> str:
-        """Return to the line after the first since the mark, and return that line."""
+        """Return to the second line since the mark, and return the first line since the mark."""
         first = self.since[0]
         self.again.extendleft(reversed(self.since[1:]))
         self.number -= len(self.since) - 1
@@ -196,8 +196,8 @@ class _Rewindable:
 def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows, each with the number of its first line.
 
-    If a row has a quotation mark too many or too few, only one line is rejected. Otherwise such a
-    row would include the following ones.
+    If a row has a quotation mark too many or too few, only one line is rejected. Without
+    this rule, such a row would include the lines that follow it.
     """
     head = list(islice(lines, _LOOKED_AT))
     delimiter = _delimiter(head)
@@ -228,7 +228,7 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
 def _delimiter(lines: Sequence[str]) -> str:
     """Return the delimiter that splits the first lines into equal numbers of cells.
 
-    Of several, it is the one with most cells.
+    If several delimiters do so, the one with the most cells is returned.
     """
     best = ","
     most = 1

@@ -1,4 +1,4 @@
-"""Which columns of a table of pairs hold the texts, and the pairs of its rows.
+"""Columns of a table that hold the texts of pairs, and the pairs in its rows.
 
 A table is CSV, TSV, a sheet of a workbook, or JSON objects with keys for columns. Columns are
 found by the names in the first row, or are named by the user, or follow from their number. All
@@ -43,7 +43,7 @@ _NAMES = {
 NON_ENGLISH = "non english"
 """Column of sentence-transformers' parallel sentences, next to one called ``english``."""
 SHOWN = 20
-"""Columns that an error names."""
+"""Maximum number of columns that an error names."""
 OPTION = (
     "choose two with --source-column and --target-column, by name or by number from 1 (in a"
     ' config: columns = ["3", "4"])'
@@ -53,7 +53,7 @@ OPTION = (
 ALL_FOUND = TableChoice()
 """The user chooses nothing: columns and their names are found."""
 _TITLE_ROWS = 10
-"""Rows before that with the names of the columns, at most."""
+"""Maximum number of rows before the row with the names of the columns."""
 
 
 class TableColumns(NamedTuple):
@@ -67,7 +67,7 @@ class TableColumns(NamedTuple):
     header: bool = False
     """True if the first row names the columns."""
     languages: tuple[str, str] | None = None
-    """Names of the columns."""
+    """Languages after which the columns of the texts are named."""
 
 
 def pairs_of_rows(
@@ -82,8 +82,8 @@ def pairs_of_rows(
     """Turn numbered rows of cells into pairs.
 
     Raises:
-        DataError: the columns or the languages are unknown, or a row has other columns than the
-            first.
+        DataError: the columns or the languages are unknown, or the number of columns differs from
+            that of the first row.
     """
     rows = _without_titles(rows, path, choice, source_language, target_language)
     first = next(rows, None)
@@ -129,11 +129,11 @@ def _without_titles(
     source: str | None,
     target: str | None,
 ) -> Iterator[tuple[int, list[str]]]:
-    """Return the rows from that with the names of the columns on.
+    """Return the row with the names of the columns and all rows below it.
 
-    It is the passed row, or the first one that names the columns if all rows before it have fewer
-    cells with a text, as titles have; the first of them has one. The rows of such a sheet are made
-    by hand, so that shorter ones are filled with empty cells.
+    This row has the passed number. By default, it is the first row that names the columns, if all
+    rows before it are titles: they have fewer cells with a text, and the first of them has only one
+    such cell. People write such sheets by hand, so shorter rows are filled with empty cells.
 
     Raises:
         DataError: there is no row of the specified number.
@@ -177,7 +177,7 @@ def _names_columns(
 
 
 def has_width(cells: Sequence[str], width: int, path: PathLike, number: int, bad: BadLines) -> bool:
-    """Return whether a row has as many cells as the first one; one that has not is rejected."""
+    """Return whether a row has as many cells as the first one, and reject it if it has not."""
     if len(cells) == width:
         return True
     problem = (
@@ -203,11 +203,11 @@ def find_columns(
     """Find the columns of the texts and of the other fields, by the first row.
 
     Args:
-        cells: of the first row.
-        path: named in errors.
+        cells: cells of the first row.
+        path: path that errors name.
         source: language of the source, if it is known; it decides among columns named after
             languages.
-        target: of the target.
+        target: language of the target, in the same way.
         chosen: columns that the user names.
 
     Raises:
@@ -243,9 +243,9 @@ def header_columns(
     """Return the kinds of columns if the cells name them; None if they are no header.
 
     Args:
-        cells: of the first row.
-        source: requested language of the source, which decides among columns called by languages.
-        target: of the target.
+        cells: cells of the first row.
+        source: requested language of the source, which decides among columns named after languages.
+        target: requested language of the target, in the same way.
     """
     names = [folded_name(cell) for cell in cells]
     found = {column: _place(names, called) for column, called in _NAMES.items()}
@@ -283,7 +283,7 @@ def _requested_places(
 def _language_places(names: Sequence[str], codes: Sequence[str | None]) -> tuple[int, int] | None:
     """Return the two columns that are called by languages.
 
-    Of more than two those that can't mean a number of the row.
+    If there are more than two, those that may mean a number of the row are ignored.
     """
     places: dict[str, int] = {}
     for place, code in enumerate(codes):
@@ -305,7 +305,7 @@ def _chosen_columns(cells: Sequence[str], path: PathLike, chosen: ChosenColumns)
     if -1 in places or places[0] == places[1]:
         wrong = chosen[places.index(-1)] if -1 in places else chosen.source
         raise DataError(
-            f"no two columns found for {wrong!r}; its first row is: {shown_cells(cells)}; use"
+            f"no two columns found for {wrong!r}; the first row is: {shown_cells(cells)}; use"
             f" names of this row, or numbers from 1 to {len(cells)}",
             path=path,
             line=1,
@@ -332,7 +332,7 @@ def chosen_place(name: str, names: Sequence[str]) -> int:
 def places_called(name: str, names: Sequence[str]) -> list[int]:
     """Return the numbers of the columns with a name.
 
-    The name as it is written goes before the same in other letters, see ``folded_name``.
+    The exact name takes precedence over names that are equal only by ``folded_name``.
     """
     exact = [place for place, other in enumerate(names) if other.strip() == name.strip()]
     if exact:
@@ -352,14 +352,14 @@ def named_column(
     """Return the number of the column that the user names, see ``places_called``.
 
     Args:
-        name: of the column.
-        names: of all columns.
-        kind: name of a column in errors.
-        path: which an error names.
-        line: which an error names.
+        name: name of the column.
+        names: names of all columns.
+        kind: word for a column in errors.
+        path: path that an error names.
+        line: line that an error names.
 
     Raises:
-        DataError: there is none, or several are called so.
+        DataError: no column has this name, or several have it.
     """
     found = places_called(name, names)
     if len(found) == 1:
@@ -393,7 +393,7 @@ def _extra_columns(columns: TableColumns, names: Sequence[str]) -> list[tuple[st
 
 
 def other_fields(item: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
-    """Return the values of an object besides the used keys."""
+    """Return the values of an object except those of the used keys."""
     taken = set(used)
     return {key: value for key, value in item.items() if key not in taken}
 
@@ -421,7 +421,7 @@ def _pair(
     target_code = _cell(cells, columns.target_language) or known_languages[1]
     if not source_code or not target_code:
         raise ValueError(
-            "the languages are unknown; pass both, name the columns or the file by them, or add"
+            "the languages are unknown; pass both, name the columns or the file after them, or add"
             " the columns source_language and target_language"
         )
     source = languages.as_code(source_code)

@@ -96,7 +96,7 @@ class Tsv:
         """
         first, pairs = peek(one_language_pair(pairs, path))
         names, pairs = with_names(pairs)
-        # Of catalogues and translation memories a plain file of texts is made.
+        # Pairs of catalogues and translation memories become a plain file of texts.
         if not isinstance(first, PairWithFields):
             names = [name for name in names if name == SCORE]
         has_scores = SCORE in names
@@ -155,7 +155,7 @@ def _pairs_without_header(
     columns = 0  # of the first good line, which all others must have
     for number, line in lines:
         cells = _cells(line)
-        # Nothing is to check in most lines, which are as the first one.
+        # Most lines have as many columns as the first one, and need no check.
         if len(cells) != columns:
             if cells == [""]:
                 skipped["empty line"] += 1
@@ -191,9 +191,9 @@ class Jsonl:
       the file's name;
     - ``score``: optional number.
 
-    Hugging Face's ``{"translation": {"de": "...", "en": "..."}}`` is read too, and keys called as
-    the columns of a table may be. Other keys are kept with the pair. A file may also be one JSON
-    array of such objects.
+    Hugging Face's ``{"translation": {"de": "...", "en": "..."}}`` is read too, and so are keys
+    with the names that columns of a table may have. Other keys are kept with the pair. A file may
+    also be one JSON array of such objects.
 
     Args:
         choice: keys of the texts, if the user names them.
@@ -370,7 +370,7 @@ def _value(item: dict[str, Any], keys: list[str], place: int) -> Any:
 
 def _with_fields(pair: TextPair, item: dict[str, Any], used: set[str]) -> TextPair:
     """Return the pair with the other keys of its object as fields."""
-    # Without other keys too: those of later objects may have some.
+    # Even if there are no other keys, because later objects may have some.
     return PairWithFields.of(pair, {key: value for key, value in item.items() if key not in used})
 
 

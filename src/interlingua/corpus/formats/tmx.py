@@ -40,7 +40,7 @@ _NOTE = "note"
 FORM_OF_UNIT = ("srclang", "datatype", "segtype", "o-encoding", "o-tmf")
 """Attributes of a unit about its form, not its meaning."""
 _SCORE = "score"
-"""Type of the property."""
+"""Type of the property that holds the score."""
 OTHER_VARIANT = "other variants of a language"
 UNKNOWN_LANGUAGE = "text in an unknown language"
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -89,7 +89,7 @@ class TmxPair(PairWithOrigin):
         return {name: own[0] if len(own) == 1 else own for name, own in found.items()}
 
     def swapped(self) -> TmxPair:
-        """Return the same pair read the other way."""
+        """Return the same pair with source and target swapped, also in its unit."""
         source, target, *others = self.origin.variants
         turned = self.origin._replace(variants=(target, source, *others))
         return TmxPair.of(super().swapped(), turned)
@@ -148,14 +148,14 @@ class Tmx:
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Write one unit a pair, its score as a property; any mixture of languages.
 
-        Of a pair that was read from TMX the unit is kept but for other languages and an earlier
-        score; the header is that of the first pair.
+        A pair that was read from TMX keeps its unit, except other languages and an earlier score;
+        the header is that of the first pair.
         """
         first, pairs = peek(pairs)
         return self._write(pairs, path, _header(first))
 
     def write_empty(self, path: str, head: TextPair) -> None:
-        """Write a file without a unit, of the languages of a pair."""
+        """Write a file without units, for the languages of a pair."""
         self._write((), path, _new_header(head))
 
     def _write(self, pairs: Iterable[TextPair], path: str, header: str) -> int:
@@ -181,7 +181,7 @@ def _header(first: TextPair | None) -> str:
 def _new_header(head: TextPair | None) -> str:
     """Return the header of a file made here.
 
-    It names the languages of ``head``, which the units name otherwise.
+    It names the languages of ``head``; without ``head``, the units name them.
     """
     source = "*all*"
     if head is not None:
@@ -237,7 +237,7 @@ def _kept_unit(pair: TmxPair) -> str:
 
 
 def _with_text(variant: Variant, text: str) -> Element:
-    """Return the variant's element, with its inline tags, if that is its text.
+    """Return the variant's element, with its inline tags, if its text is ``text``.
 
     Otherwise return a copy with only the text.
     """

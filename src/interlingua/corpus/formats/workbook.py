@@ -1,6 +1,6 @@
 """A sheet of an Excel workbook (XLSX), the first by default: its rows of texts, and a writer.
 
-The extra ``xlsx``.
+Needs the extra ``xlsx``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SheetForm(NamedTuple):
     """Form of a sheet for people to fill in: wrapped texts, a frozen header with filters.
 
     Attributes:
-        widths: of the columns, in characters.
+        widths: widths of the columns, in characters.
         choices: number of a column, from 0 -> the values that its cells may have.
     """
 
@@ -51,7 +51,7 @@ def read_rows(
     Shorter rows are filled with empty cells.
 
     Args:
-        path: of the workbook.
+        path: path of the workbook.
         sheet: its name, or its number from 1.
         first_row: number of the first row that is read, from 1.
 
@@ -85,7 +85,7 @@ def read_rows(
                     yield number, texts + [""] * (width - len(texts))
         except InterlinguaError:
             raise
-        except Exception as error:  # of broken files the library raises a dozen kinds
+        except Exception as error:  # the library raises a dozen kinds of errors
             reason = " ".join(str(error).split())[:100]
             message = f"cannot be read as an Excel workbook ({reason}); save it again as .xlsx"
             raise DataError(message, path=path) from error
@@ -139,7 +139,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
     """Return a function that writes one row; the file appears when it is complete.
 
     Args:
-        path: of the file.
+        path: path of the file.
         form: how the sheet looks; the first row is its header. None = as Excel's empty sheet.
 
     Raises:
@@ -152,7 +152,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
     sheet = workbook.create_sheet("pairs")
     rows = 0
     if form is not None:
-        # Only the part before the rows in the file; the filter follows them.
+        # Only the settings that precede the rows in the file; the filter follows the rows.
         sheet.freeze_panes = "A2"
         for number, width in enumerate(form.widths):
             sheet.column_dimensions[_letter(number)].width = width

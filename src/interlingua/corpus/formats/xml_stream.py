@@ -3,7 +3,7 @@
 The parser builds a tree as it reads; each entry is taken out of the tree once it has been handed
 out. Entity bombs are refused by expat itself (2.4.1 on), and external entities are never fetched.
 
-An entry that is not well-formed costs itself and not the file. The bytes are cut behind the end of
+If an entry is not well-formed, only this entry is lost. The bytes are cut behind the end of
 each entry; if the parser fails within one, a new parser continues with the next, inside of the same
 open elements. Characters that XML forbids are taken out before parsing, and an entry is decoded as
 UTF-8 if it is valid UTF-8, whatever the file declares.
@@ -26,9 +26,9 @@ from interlingua.storage.limits import refuse_long
 
 BLOCK_BYTES = 1 << 16
 _MAX_DEPTH = 100
-"""Elements in elements."""
+"""Maximum number of nested elements."""
 MAX_TREE_DEPTH = 250
-"""Elements in elements of a document."""
+"""Maximum number of nested elements of a document that is read as a whole."""
 _HEAD_BYTES = 4096
 _ENTITIES = re.compile(rb"<!ENTITY")
 CONTROL_CHARACTERS = "character that XML forbids"
@@ -54,9 +54,9 @@ def xml_events(
 
     Args:
         path: the file, plain or compressed.
-        entry: tag of the elements that the file is a list of, or several; what is between an
-            element and the next one is removed from memory, and no element may be longer than a
-            line of text.
+        entry: tag, or several tags, of the elements that the file lists; the content between two
+            such elements is removed from memory, and no such element may be longer than the limit
+            of a line of text.
         rejected: receives the unreadable entries; by default the first one is an error.
         skipped: counts the characters that XML forbids.
 
@@ -77,8 +77,9 @@ def xml_pieces(
 ) -> Iterator[tuple[bytes, list[tuple[str, Element]]]]:
     """Yield the pieces of a file with their events, for a writer that keeps all other bytes.
 
-    The pieces together are the file's bytes; those of UTF-16 are UTF-8, without a mark. A piece
-    ends right behind the end of an entry, if it has one. See ``xml_events``.
+    Together, the pieces are the bytes of the file; a file in UTF-16 comes as UTF-8, without a byte
+    order mark. A piece ends directly after the end of an entry, if it contains one. The arguments
+    are those of ``xml_events``.
     """
     if isinstance(entry, str):
         entry = (entry,)
@@ -94,7 +95,7 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
 
     Args:
         content: the whole file.
-        path: which errors name.
+        path: path that errors name.
 
     Raises:
         DataError: it is not well-formed XML, declares entities, has an encoding that is not known,
@@ -131,7 +132,7 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
         raise DamagedFileError(
             f"is not well-formed XML ({error})", path=path, line=error.position[0]
         ) from error
-    if root is None:  # which the parser refuses
+    if root is None:  # the parser already refuses such a file
         raise DataError("the XML is empty; check that the file is complete", path=path)
     return root
 
@@ -211,7 +212,7 @@ class _Reader:
     def _end_of_broken(self, text: str, parent: Element) -> int:
         """Return where an entry that can't be read ends in its piece.
 
-        Behind an entry without an end the next one starts in the same piece, or the list ends.
+        If the entry has no end, the next entry starts in the same piece, or the list ends there.
         """
         last = max(found.start() for found in self.begins.finditer(text))
         end = re.search(rf"</(?:[\w.-]+:)?{re.escape(parent.tag)}\s*>", text)
@@ -225,7 +226,7 @@ class _Reader:
         """Hand out an entry that can't be read.
 
         Raises:
-            DataError: bad entries are errors here.
+            DataError: there is no function that receives unreadable entries.
         """
         error = DataError(problem, path=self.path, line=self.line)
         if self.rejected is None:
@@ -292,8 +293,8 @@ class _Reader:
     def _closed(self, element: Element) -> None:
         self.open.pop()
         if element.tag in self.entries:
-            # Content before the entry in its parent has been handed out as well. Attributes of the
-            # parent stay, because its start may still be on its way.
+            # Content before the entry in its parent has been handed out as well. The parent keeps
+            # its attributes, because its start may not have been handed out yet.
             parent = self.open[-1] if self.open else element
             del parent[:]
             parent.text = None
@@ -359,7 +360,7 @@ def _pieces(file: BinaryIO, entries: tuple[str, ...], path: PathLike) -> Iterato
 
 
 def _wide_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
-    """Return a decoder of UTF-16 if the bytes are that, with or without a mark."""
+    """Return a decoder if the bytes are UTF-16, with or without a byte order mark."""
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return codecs.getincrementaldecoder("utf-16")("replace")
     name = wide_encoding(block)
@@ -369,7 +370,7 @@ def _wide_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
 
 
 def wide_encoding(head: bytes) -> str | None:
-    """Return the name of the UTF-16 that first bytes are in; None if they are in no such."""
+    """Return the name of the kind of UTF-16 of the first bytes; None if they are not UTF-16."""
     beginnings = (
         (codecs.BOM_UTF16_LE, "utf-16-le"),
         (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -380,13 +381,13 @@ def wide_encoding(head: bytes) -> str | None:
 
 
 def declared_encoding(piece: bytes, path: PathLike) -> str:
-    """Return the encoding that the first bytes declare; UTF-8 if they can't be what they declare.
+    """Return the encoding that the first bytes declare; UTF-8 if there is none or it is impossible.
 
     Raises:
         DataError: Python does not know it.
     """
     found = _DECLARED.search(piece[:1024])
-    # UTF-16 has been converted to UTF-8 before, and bytes can't be UTF-16.
+    # UTF-16 has already been converted to UTF-8, so the bytes can't be UTF-16.
     if found is None or found[1].lower().startswith((b"utf-16", b"ucs-2", b"utf16", b"utf-8")):
         return "utf-8"
     name = found[1].decode("ascii")

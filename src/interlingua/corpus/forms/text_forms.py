@@ -1,12 +1,12 @@
 """One form of a text before it is tokenized, so that its vector does not depend on how it is typed.
 
 The same sentence can be stored decomposed or composed, with or without soft hyphens and vowel
-points, in presentation forms or in capitals. A tokenizer gives each of them other tokens. A model
-can name the forms that are undone first, in ``vocabulary.json`` (``text_forms``); a model that
-names none reads texts as they are. Each form is undone by itself, always in the order of
+points, in presentation forms or in capitals. A tokenizer gives each of them different tokens. A
+model can list the forms to undo before tokenization, in ``vocabulary.json`` (``text_forms``); a
+model that lists none reads texts as they are. Each form is undone by itself, always in the order of
 ``TEXT_FORMS``, and doing it again changes nothing.
 
-Cleaning a corpus is another matter, see ``normalize.py``: it also unifies quotes and white space.
+The cleaning of a corpus is separate (``normalize.py``): it also unifies quotes and white space.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ PRESENTATION = (
 )
 """Characters that Unicode has only for their shape or width."""
 FEW_WORDS = 4
-"""Words from which on a text in capitals is no row of abbreviations, whatever their length."""
+"""Minimum words of a text in capitals that is no row of abbreviations, whatever their length."""
 LONG_WORDS = 4
-"""Mean letters of a word from which on two words in capitals are no abbreviations."""
+"""Minimum mean letters of a word for two or more words in capitals to be no abbreviations."""
 
 INVISIBLE_PATTERN = f"[{INVISIBLE}]|(?<![{KEEPS_JOINERS}])[\u200c\u200d]"
 POINTS_PATTERN = f"[{POINTS}]"
@@ -66,7 +66,7 @@ _POINTS = re.compile(POINTS_PATTERN)
 _PRESENTATION = re.compile(f"[{PRESENTATION}]+")
 _WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE_START = re.compile(r"(?:^|[.!?…。！？؟։།॥]\s)\W*(\w)")
-# Only Turkic languages have these, and they write the small dotless letter for the plain capital.
+# Only Turkic languages have these letters; in them, the small letter of I is dotless.
 _TURKIC = re.compile("[İĞ]")
 _TURKIC_CASE = str.maketrans({"I": "ı", "İ": "i"})
 
@@ -95,7 +95,7 @@ def undo_forms(texts: Sequence[str], forms: Collection[str]) -> list[str]:
 
 
 def normalizers_of(forms: Collection[str]) -> list[dict[str, Any]]:
-    """Return the steps of a ``tokenizer.json`` that undo forms, for libraries that read only that.
+    """Return the steps of a ``tokenizer.json`` that undo forms, for libraries that read only this.
 
     There are none for presentation forms and capitals.
     """

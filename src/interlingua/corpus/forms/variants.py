@@ -23,13 +23,13 @@ HEBREW_POINTS = "\u05b4\u05b5\u05b6\u05b7\u05b8\u05b9\u05bc\u05b0"
 TURKIC = ("tur", "aze", "azj", "crh")
 """Languages in which i and ı are two letters, each with its capital."""
 _SHORTEST_WORD = 6
-"""Letters of a word that gets soft hyphens."""
+"""Minimum letters of a word that gets soft hyphens."""
 SYLLABLE = 3
 """Letters between two soft hyphens."""
 SHORTEST_TYPO = 4
-"""Letters of a word in which two letters change places or one is left out."""
+"""Minimum letters of a word that may get a typo."""
 TYPO_SHARE = 0.15
-"""Share of the words long enough that get a typo; at least one."""
+"""Share of the long enough words that get a typo; at least one word gets one."""
 _LONG_WORD = re.compile(rf"[^\W\d_]{{{_SHORTEST_WORD},}}")
 _TYPO_WORD = re.compile(rf"[^\W\d_]{{{SHORTEST_TYPO},}}")
 _ARABIC_LETTER = re.compile("[\u0621-\u063a\u0641-\u064a]")
@@ -48,7 +48,7 @@ def capitals(text: str, draw: random.Random, language: str = "") -> str:
 
 
 def lower_case(text: str, draw: random.Random, language: str = "") -> str:
-    """Return the text in small letters; that of the Turkic I has no dot."""
+    """Return the text in small letters; in Turkic languages, that of I has no dot."""
     if language[:3] in TURKIC:
         text = text.replace("I", "ı")
     return text.replace("İ", "i").lower()
@@ -60,7 +60,7 @@ def decomposed(text: str, draw: random.Random, language: str = "") -> str:
 
 
 def points(text: str, draw: random.Random, language: str = "") -> str:
-    """Return an Arabic or Hebrew text with a drawn point behind each letter but the last of a word.
+    """Return an Arabic or Hebrew text with a random point behind each letter but a word's last.
 
     The points are not those of the words: the test measures whether points matter. A text that has
     points loses them first.
@@ -100,7 +100,7 @@ def typos(text: str, draw: random.Random, language: str = "") -> str:
     if not words:
         return text
     count = max(1, round(TYPO_SHARE * len(words)))
-    # From the end, so that the places of those before stay right.
+    # Start at the end of the text, so that the places of earlier words remain valid.
     for start, end in sorted(draw.sample(words, count), reverse=True):
         text = text[:start] + _mistyped(text[start:end], draw) + text[end:]
     return text
@@ -127,7 +127,7 @@ FORM_VARIANTS: Mapping[str, Callable[[str, random.Random, str], str]] = {
     "typos": typos,
     "no_punctuation": no_punctuation,
 }
-"""Name -> from a sentence, a source of random numbers and the sentence's language to its form."""
+"""Name -> function of a sentence, a source of random numbers and the language, for the form."""
 
 
 def check_variants(names: tuple[str, ...], key: str) -> None:

@@ -15,18 +15,18 @@ from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
 
 _LONGEST = 10_000
-"""Characters from which on lengths are counted together; the longest one is exact."""
+"""Length in characters from which on all texts share one counter; the maximum stays exact."""
 _RATIO_STEPS = 20
-"""Parts that a doubling of the ratio of lengths is counted in."""
+"""Number of bins of the histogram for each doubling of the ratio of lengths."""
 _MOST_DOUBLINGS = 6
 LEAST_ORDERED = 100
-"""Values that an order is seen in."""
+"""Minimum number of values for an order to be recognized."""
 _IN_ORDER = 0.98
-"""Share of neighbors in order, from which on numbers are sorted."""
+"""Minimum share of neighbors in order for numbers to count as sorted."""
 _TEXTS_IN_ORDER = 0.9
 """The same for texts, which every language sorts in its own way."""
 _LEAST_STEPS = 5
-"""Different values that a sorted file has at least."""
+"""Minimum number of steps between different values in a sorted file."""
 
 
 class Quantiles(NamedTuple):
@@ -60,16 +60,16 @@ class SideCounts:
         self.by_alphabet = Order(_TEXTS_IN_ORDER)
 
     def add(self, texts: Sequence[str]) -> tuple[UInt64[ndarray, " n"], Int64[ndarray, " n"]]:
-        """Take the next texts, at least one; returns their keys and lengths."""
+        """Count the next texts, at least one, and return their keys and lengths."""
         lengths: Int64[ndarray, " n"] = np.fromiter(map(len, texts), np.int64, len(texts))
         keys = text_keys(texts)
-        # Most texts are not even looked at: only one without a letter or digit may be blank.
+        # Only a text without letters and digits can be blank, so most texts need no closer look.
         maybe = np.flatnonzero(keys == EMPTY_KEY).tolist()
         blank = [place for place in maybe if not texts[place].strip()]
         if blank and not self.first_empty:
             self.first_empty = self.texts + blank[0] + 1
         self.empty += len(blank)
-        # Texts without a letter or digit have one key, but are no duplicates of each other.
+        # Texts without letters and digits share one key, but are not duplicates of each other.
         filled = keys[keys != EMPTY_KEY]
         self.duplicates += int(np.count_nonzero(~self._seen.first_seen(filled)))
         self._lengths += np.bincount(np.minimum(lengths, _LONGEST), minlength=_LONGEST + 1)
@@ -80,7 +80,7 @@ class SideCounts:
         return keys, lengths
 
     def lengths(self) -> Quantiles | None:
-        """Return the distribution of the characters of texts; None without a text."""
+        """Return the distribution of the texts' lengths in characters; None without a text."""
         if not self.texts:
             return None
         low, median, high = _places(self._lengths, (0.05, 0.5, 0.95))
@@ -124,10 +124,10 @@ def _places(counts: Int64[ndarray, " n"], shares: Sequence[float]) -> list[int]:
 
 
 class Order:
-    """A test of whether the values of a stream are sorted, but for a few.
+    """A test of whether the values of a stream are sorted, apart from a few exceptions.
 
     Args:
-        share: of neighbors that must be in order.
+        share: minimum share of neighbors that must be in order.
     """
 
     def __init__(self, share: float) -> None:
@@ -159,7 +159,7 @@ class Order:
             ("ascending", self._ups, self._downs),
             ("descending", self._downs, self._ups),
         ):
-            # Few values in disorder are tolerated, as a file may have been joined or corrected.
+            # A few values out of order are tolerated: a file may have been joined or corrected.
             is_ordered = against <= (1 - self._share) * (self._values - 1)
             if is_ordered and along >= max(_LEAST_STEPS, 2 * against):
                 return name
@@ -171,7 +171,7 @@ def copies_of(
     targets: Sequence[str],
     keys: tuple[UInt64[ndarray, " n"], UInt64[ndarray, " n"]],
 ) -> Bool[ndarray, " n"]:
-    """Mark the pairs of one text with letters on both sides, without regard to case and signs."""
+    """Mark the pairs with the same text with letters on both sides, ignoring case and signs."""
     equal = (keys[0] == keys[1]) & (keys[0] != EMPTY_KEY)
     for place in np.flatnonzero(equal).tolist():
         equal[place] = any(map(str.isalpha, sources[place]))

@@ -1,7 +1,7 @@
 """Faults of texts or pairs, each with its count, its place and a remedy.
 
-The functions take a sample, or the first texts of a file: an inspected file and one that a verb
-starts to read are checked by the same code.
+The functions take a sample or the first texts of a file. So the same code checks a file that is
+inspected and a file that a command starts to read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 _LEAST_MISREAD = 3
-"""Texts that must look misread, as one or two do by chance."""
+"""Minimum number of texts that look misread, because one or two may do so by chance."""
 _LEAST_SWAPPED = 5
 _SWAPPED_SHARE = 0.005
 _COLUMN_WORDS = frozenset(
@@ -54,7 +54,7 @@ _COLUMN_WORDS = frozenset(
         *("lang", "language", "english", "non", "from", "to", "reference", "hypothesis", "string"),
     )
 )
-"""Words of which the names of columns are made."""
+"""Words that the names of columns consist of."""
 _LONGEST_NAME = 30
 
 
@@ -62,7 +62,7 @@ class Sampled(NamedTuple):
     """A pair of a sample, or a text with an empty target."""
 
     number: int
-    """In the file, from 1."""
+    """Position in the file, from 1."""
     source: str
     target: str = ""
 
@@ -76,17 +76,17 @@ class Fault(NamedTuple):
     text: str
     """One line: fault, count, place and remedy."""
     units: int = 0
-    """Units that have it; of a sample, those of the sample."""
+    """Number of units that have the fault; if only a sample was checked, those in the sample."""
     first: int | None = None
     """Number of the first such unit, from 1."""
     last: int | None = None
 
 
 def header_fault(cells: Sequence[str]) -> Fault | None:
-    """Return the fault of a first row that names columns and was read as a pair."""
+    """Return a fault if the first row contains column names but was read as a pair."""
     if not all(map(_is_column_name, cells)):
         return None
-    # A catalog of names of languages has the same language on both sides.
+    # In a list of translated language names, both sides of a row name the same language.
     codes = [find_code(cell.strip()) for cell in cells]
     if len(codes) > 1 and None not in codes and len(set(codes)) == 1:
         return None
@@ -111,15 +111,15 @@ def _is_column_name(cell: str) -> bool:
 
 
 def _is_language(name: str) -> bool:
-    """Return whether a name is a language, and not a word as well."""
+    """Return whether a name is that of a language and not also an ordinary word."""
     code = as_named(find_code(name))
     return code is not None and not is_word(code)
 
 
 def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
-    """Return the fault of texts that were decoded in a wrong character set, if there are some."""
+    """Return the fault of texts that were decoded in a wrong character set; empty if few are."""
     found = []
-    # One side is enough: a file may be joined from two of different encodings.
+    # One misread side is enough: the two sides may come from files of different encodings.
     for unit in sample:
         charset = misread_charset(unit.source) or misread_charset(unit.target)
         if charset is not None:
@@ -127,7 +127,7 @@ def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
     if len(found) < _LEAST_MISREAD:
         return []
     first, charset = found[0]
-    # The word itself is shown, which may be far behind the start of the text.
+    # The message shows the misread word itself, which may be far from the start of the text.
     words = f"{first.source} {first.target}".split()
     bad = next((word for word in words if misread_charset(word)), first.source)
     how = f"UTF-8 that was decoded as {charset}; decode the original as UTF-8"
@@ -141,7 +141,7 @@ def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
 
 
 def swapped_faults(sample: Sequence[Sampled]) -> list[Fault]:
-    """Return the fault of pairs of which the sides are swapped, compared with most pairs."""
+    """Return the fault of pairs whose sides are swapped in comparison with most pairs."""
     marks = swapped_pairs([(unit.source, unit.target) for unit in sample])
     found = [unit for unit, swap in zip(sample, marks, strict=True) if swap]
     # Copies, names and numbers are no evidence, and do not count.
@@ -163,11 +163,11 @@ def language_faults(
     Args:
         sample: of pairs, or of texts with an empty target.
         languages: of source and target; the second may be empty.
-        options: that name the languages.
+        options: names of the command-line options for the two languages.
     """
     sides = ([unit.source for unit in sample], [unit.target for unit in sample])
     guesses = [guess_language(texts) for texts in sides]
-    # Both sides in the language of the other are one fault, not two wrong languages.
+    # If each side is in the language of the other one, this is one fault, not two.
     if languages[1] and _is_turned(guesses, languages):
         text = (
             f"the first text of a pair is {resolve_language(languages[1]).name} and the second"
@@ -179,7 +179,7 @@ def language_faults(
     for code, texts, guess, option in zip(languages, sides, guesses, options, strict=True):
         if not code:
             continue
-        # Verbs refuse a language by the same tests, which relatives pass.
+        # Commands reject a language by the same tests, which close relatives pass.
         is_wrong = contradicting_script(texts, code) is not None or is_contradicted(texts, code)
         if is_wrong:
             found = "another language"
@@ -194,7 +194,7 @@ def language_faults(
 
 
 def _is_turned(guesses: Sequence[str | None], languages: tuple[str, str]) -> bool:
-    """Return whether both sides are in the language of the other one."""
+    """Return whether each side is in the language of the other one."""
     names = [guess and resolve_language(guess).iso3 for guess in guesses]
     own = [resolve_language(code).iso3 for code in languages]
     return own[0] != own[1] and names == own[::-1]
@@ -217,7 +217,7 @@ def slip_faults(slips: Sequence[Slip]) -> list[Fault]:
 
 
 def count_fault(kind: str, count: int, total: int, what: str, first: int | None) -> Fault:
-    """Return a fault of counted units, with its share in words."""
+    """Return a fault of counted units, with their share in the text of the fault."""
     place = ""
     if first is not None:
         place = f", the first is number {first:,}"
@@ -225,7 +225,7 @@ def count_fault(kind: str, count: int, total: int, what: str, first: int | None)
 
 
 def _share(count: int, total: int) -> str:
-    """Return a share in percent that is 0 only if the count is."""
+    """Return a share in percent as text; the text shows 0 only if the count is 0."""
     share = 100 * count / max(total, 1)
     if share and share < 0.1:
         return "less than 0.1 %"
@@ -233,7 +233,7 @@ def _share(count: int, total: int) -> str:
 
 
 def first_faults(pairs: Sequence[tuple[str, str]]) -> list[Fault]:
-    """Return the faults of the first pairs of a file that a verb starts to read."""
+    """Return the faults of the first pairs of a file that a command starts to read."""
     if not pairs:
         return []
     sample = [Sampled(number, *pair) for number, pair in enumerate(pairs, 1)]

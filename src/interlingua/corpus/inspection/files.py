@@ -30,7 +30,7 @@ from interlingua.errors import InterlinguaError, count_of
 from interlingua.runtime.progress import SILENT, Progress
 
 _REPEATED = 0.01
-"""Share of duplicates or copies, from which on they are a fault."""
+"""Minimum share of duplicates or copies that counts as a fault."""
 _PAIR_OPTIONS = ("--source-language", "--target-language")
 _SHOWN_SCRIPTS = 3
 
@@ -74,19 +74,19 @@ class FileLook(NamedTuple):
     copies: int = 0
     """Pairs with the same text on both sides."""
     ratio: Quantiles | None = None
-    """Characters of the target for one of the source."""
+    """Number of target characters per source character."""
     sorted_by_score: str | None = None
     overlap: dict[str, int] = {}  # noqa: RUF012
-    """Units with a sentence of a test set, by its name."""
+    """Number of units that contain a sentence of a test set, by the name of the test set."""
     faults: tuple[Fault, ...] = ()
     next_command: str = ""
     error: str = ""
-    """The reason for which it cannot be read."""
+    """Reason why the file cannot be read."""
 
 
 @dataclass(frozen=True)
 class LookSettings:
-    """Options of opening files and comparing them."""
+    """Options for opening files and comparing them with test sets."""
 
     format: str | None = None
     languages: tuple[str | None, str | None] = (None, None)
@@ -100,14 +100,14 @@ def look_into(
     """Read a file once and report its contents; an unreadable file is reported, too.
 
     Args:
-        path: a file, the prefix of two, both with a comma, or data of a hub.
-        settings: how.
+        path: a file, the prefix of two files, two files joined by a comma, or data of a hub.
+        settings: options for opening the file and comparing it with test sets.
         progress: counts the units.
-        name: in the report, if the file is a copy of one elsewhere.
+        name: the name to report if the file is a copy of a file from elsewhere.
     """
     name = name or path
     evaluation = settings.evaluation
-    # The sentences of the sets are read once, and counted for each file anew.
+    # The evaluation sets are read only once, but their counts start from 0 for each file.
     if evaluation is not None:
         evaluation.counts = dict.fromkeys(evaluation.names, 0)
     try:
@@ -133,7 +133,7 @@ def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:
     named = _named_languages(opened, found)
     sides = _sides(found, named)
     faults = _faults(opened, found, named, sides)
-    # One pair of languages is reported by its sides.
+    # If there is only one pair of languages, the sides show it.
     several = {}
     if len(found.languages) > 1:
         several = {"-".join(codes): count for codes, count in found.languages.most_common()}
@@ -161,10 +161,10 @@ def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:
 
 
 def _named_languages(opened: Opened, found: StreamCounts) -> tuple[str, ...]:
-    """Return the languages of both sides, empty if not exactly one name shows them."""
+    """Return the named language of each side; empty if none is named or there are several."""
     if len(found.languages) > 1:
         return ("", "")
-    # Codes with a region are plain ones in a report.
+    # A report shows plain codes, without the region that a code may carry.
     named = tuple(map(str, opened.languages))
     return (*named, "", "")[: len(found.sides)]
 
@@ -241,7 +241,7 @@ def _charset(opened: Opened, sides: Sequence[SideLook]) -> str | None:
     """Return the character set of the lines that are not UTF-8."""
     content = b"".join(opened.bad.contents)
     for side in sides:
-        # Bytes of several sets may be too few to be certain, or the package is not installed.
+        # There may be too few bytes to identify the set, or the package may not be installed.
         with contextlib.suppress(InterlinguaError):
             return detect_charset(content, "", side.language or side.found_language or None)
     return None
@@ -257,7 +257,7 @@ def _count_faults(opened: Opened, found: StreamCounts, sides: Sequence[SideLook]
     """Return the faults that were counted: duplicates, copies, empty texts, test sentences."""
     units = found.units
     faults = []
-    # Half of a bitext's texts may occur twice without any pair that does.
+    # Half of the texts of a bitext may occur twice although no pair occurs twice.
     duplicates = found.duplicates
     if opened.kind != "pairs":
         duplicates = sides[0].duplicates

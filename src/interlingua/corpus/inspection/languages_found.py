@@ -1,9 +1,9 @@
-"""Which languages texts are in, and which pairs have their sides swapped, without a model.
+"""Detection of the languages of texts, and of pairs with swapped sides, without a model.
 
-A language is known by its script, by letters that no relative has, and in Latin script by its
-frequent words. Swapped pairs are found from the file itself: most words are in only one of its
-columns, so that a pair with the words of the other column on each side is a swapped one. That needs
-no list of words, and works for any two languages.
+A language is recognized by its script, by letters that no related language has, and in Latin script
+by its frequent words. The file itself shows which pairs are swapped: most words occur in only one
+of its columns, so that a pair is swapped if each side has the words of the other column. This
+method needs no list of words and works for any two languages.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ _LETTERS = {
         "arb_Arab": "ةىإأ",
     },
 }
-"""Script -> language -> letters that distinguish it from its relatives; the first that is met
-decides."""
+"""Script -> language -> letters that distinguish it from its relatives; the first language
+with enough of its letters decides."""
 _LEAST_LETTERS = 0.002
-"""Share of these among the letters of the script."""
+"""Minimum share of these letters among the letters of the texts."""
 _LEAST_SCRIPT = 0.6
-"""Share of the letters, from which on a text is in a script."""
+"""Minimum share of the letters in a script for a text to count as written in it."""
 _LEAST_MET = 8
-"""Texts that hold a word, for its column to be learned."""
+"""Minimum number of texts that contain a word for its column to be learned."""
 _OWN_COLUMN = 0.9
-"""Share of its texts in one column, from which on a word belongs to that."""
+"""Minimum share of the texts with a word in one column for the word to belong to it."""
 _CLEARLY = 3
-"""Words of the other column for each of the own one, in a pair that is swapped."""
+"""Ratio of words of the other column to words of the own one, above which a pair is swapped."""
 _PARTS = 5
 _LEAST_FIRST = 100
-"""Pairs that columns are learned from at first."""
+"""Minimum number of pairs in the first part, from which columns are learned at first."""
 _ROUNDS = 2
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile("[^\\s\\d!-/:-@\\[-`{-~«»“”„…।]+")
@@ -100,7 +100,7 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 
 def _by_letters(texts: Iterable[str], letters: dict[str, str]) -> str | None:
-    """Return the language with the largest share of its own letters."""
+    """Return the first language of which enough distinctive letters occur; None without one."""
     counts = Counter("".join(texts).casefold())
     total = sum(count for letter, count in counts.items() if letter.isalpha())
     for code, own in letters.items():
@@ -116,11 +116,11 @@ def swapped_pairs(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
         pairs: source and target each, from all parts of the file.
 
     Returns:
-        For each pair whether it is; None if its words are no evidence.
+        For each pair whether it is swapped; None if its words give no evidence.
     """
     words = [(_words(source), _words(target)) for source, target in pairs]
-    # Learned from the first part at first: swapped pairs mostly follow one another, so that a part
-    # is of one kind, even if half of the file is swapped.
+    # At first, columns are learned from the first part only: swapped pairs mostly follow one
+    # another, so that a part has one direction even if half of the file is swapped.
     columns = _columns_of_words(words[: max(len(words) // _PARTS, _LEAST_FIRST)])
     found = [_is_swapped(side, columns) for side in words]
     for _ in range(_ROUNDS):
@@ -143,12 +143,12 @@ def _turned(
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the different words of a text; of scripts without spaces, the characters."""
+    """Return the different words of a text, or its letters in scripts without spaces."""
     folded = text.casefold()
     letters = frozenset(filter(str.isalpha, folded))
     if _SPACELESS.search(folded):
         return letters
-    # The blocks of letters distinguish two scripts in texts that share no words with others.
+    # Unicode blocks distinguish scripts even in texts that share no words with other texts.
     blocks = frozenset([f"block {ord(letter) >> 8}" for letter in letters])
     return blocks.union(_WORD.findall(folded))
 
@@ -156,7 +156,7 @@ def _words(text: str) -> frozenset[str]:
 def _columns_of_words(
     words: Iterable[tuple[frozenset[str], frozenset[str]]],
 ) -> dict[str, int]:
-    """Return the column of each word that is nearly always in one: 0 or 1."""
+    """Return the column, 0 or 1, of each word that nearly always occurs in the same one."""
     met = (Counter[str](), Counter[str]())
     for source, target in words:
         # A word in both is a name, or the pair is a copy.

@@ -1,7 +1,7 @@
 """Pairs of which one side has slipped: source i is next to target i + k.
 
-Lengths of translations go together: their correlation is mostly 0.8 or more, and near 0 for
-sentences that have nothing to do with each other. In blocks of pairs, the correlation of the
+The lengths of a sentence and its translation correlate: mostly by 0.8 or more, while the
+correlation is near 0 for unrelated sentences. In blocks of pairs, the correlation of the
 logarithms of both lengths is compared with that of source i and target i + k, for small k. If
 lengths are no evidence, as in a file that is sorted by length, the numbers in both texts decide.
 """
@@ -23,15 +23,15 @@ MOST_SHIFT = 5
 _FAR = 8
 """A shift at which lengths have nothing to do with each other."""
 LEAST_PAIRS = 48
-"""Pairs that a correlation needs."""
+"""Minimum number of pairs for a correlation."""
 _MANY = 8
-"""Number of blocks from which on a single one is no evidence."""
+"""Number of blocks of a file from which on a single shifted block is no evidence."""
 _CLEAR = 0.5
-"""Correlation at some k, from which on lengths are evidence."""
+"""Minimum correlation, at any k, for lengths to count as evidence."""
 _ABOVE = 0.3
 """Minimum excess over the correlation of pairs without a shift."""
 _LEAST_NUMBERS = 16
-"""Texts with numbers that a block needs."""
+"""Minimum number of texts with different numbers in a block."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -41,7 +41,7 @@ class Slip(NamedTuple):
     first: int
     """Number of the first shifted pair, from 1."""
     last: int
-    """Number of the last pair of the blocks that show it."""
+    """Number of the last pair in the blocks that show the shift."""
     shift: int
     """The translation of source i is next to source i - shift."""
 
@@ -93,7 +93,7 @@ class SlipFinder:
         """Start a slip, or continue the one before."""
         last = block.start + len(block.x)
         if self.slips and self.slips[-1].shift == shift:
-            # Blocks without evidence between the two belong to it, too.
+            # Blocks without evidence between two blocks of one slip belong to the slip, too.
             self.slips[-1] = self.slips[-1]._replace(last=last)
             return
         both = block
@@ -112,10 +112,10 @@ def shift_of_lengths(x: Float64[ndarray, " n"], y: Float64[ndarray, " n"]) -> in
         y: of targets.
     """
     own = _correlation(x, y)
-    # In order of length, neighbors are as long as the translation itself.
+    # In a file that is sorted by length, neighbors are as long as the translation itself.
     if _correlation(*_shifted(x, y, _FAR)) > _CLEAR:
         return None
-    if own > 1 - _ABOVE:  # no other can be that much better
+    if own > 1 - _ABOVE:  # no other shift can exceed this by _ABOVE
         return 0
     correlations = {k: _correlation(*_shifted(x, y, k)) for k in _shifts()}
     best = max(correlations, key=lambda k: correlations[k])
@@ -132,7 +132,7 @@ def shift_of_numbers(pairs: Sequence[tuple[str, str]]) -> int | None:
     """Return the shift at which most texts contain equal numbers; None if unknown."""
     sources = [sorted(_NUMBER.findall(source)) for source, _ in pairs]
     targets = [sorted(_NUMBER.findall(target)) for _, target in pairs]
-    # Few different numbers, such as years, are equal by chance.
+    # If there are only a few different numbers, such as years, they may be equal by chance.
     if len(set(map(tuple, filter(None, sources)))) < _LEAST_NUMBERS:
         return None
     shares = {}
@@ -147,7 +147,7 @@ def shift_of_numbers(pairs: Sequence[tuple[str, str]]) -> int | None:
 
 
 def _shifts() -> list[int]:
-    """Return the shifts that are tried, the smallest first, as the first of equals is taken."""
+    """Return the shifts to try, the smallest first, because the first of equally good ones wins."""
     return sorted(range(-MOST_SHIFT, MOST_SHIFT + 1), key=abs)
 
 
@@ -176,7 +176,7 @@ def _correlation(x: Float64[ndarray, " n"], y: Float64[ndarray, " n"]) -> float:
 def _change(block: _Block, shift: int) -> int:
     """Return the index of the first pair that fits better when it is shifted.
 
-    The cut with the least sum of differences: unshifted before it, shifted behind it.
+    This pair minimizes the sum of differences: unshifted before it, shifted from it on.
     """
     x = block.x - np.median(block.x - block.y)
     as_is = np.abs(x - block.y)

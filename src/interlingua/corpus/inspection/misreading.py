@@ -1,7 +1,7 @@
 """Text that was decoded in a wrong character set.
 
-UTF-8 that was read as windows-1252 ("GrÃ¼ÃŸe") is turned back into its bytes, which are UTF-8. Text
-as people write it is not: its bytes in an old character set are UTF-8 only by accident.
+If UTF-8 was read as windows-1252 ("GrÃ¼ÃŸe"), encoding it in that set again gives valid UTF-8. For
+correct text this is true only by accident.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SUSPICIOUS = re.compile(
 )
 """A first byte of UTF-8 and a further one, as windows-1252 or windows-1251 reads them.
 
-Without the first bytes of rare letters, which are ß, É or Ö before quotation marks.
+The first bytes of rare letters are left out: they look like ß, É or Ö before quotation marks.
 """
 _CHARSETS = ("cp1252", "latin-1", "cp1251")
 _REPLACEMENT = "\ufffd"

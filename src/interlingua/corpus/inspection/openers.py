@@ -1,6 +1,6 @@
-"""Which reader a file is for, by its name and its first lines, and the stream that it gives.
+"""Choice of the reader of a file, by its name and its first lines, and the stream of its units.
 
-A file that no reader takes raises the error of the one that its name belongs to.
+If no reader accepts a file, the error is that of the reader to which the file's name belongs.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ Kind = Literal["pairs", "texts", "document", "questions", "passages", "labeled p
 UNKNOWN = ("eng_Latn", "fra_Latn")
 """Placeholder for the languages of a file that names none, until its texts show them."""
 _LOOKED_AT = 200
-"""Lines that distinguish pairs from texts."""
+"""Number of first lines that are examined to distinguish pairs from texts."""
 _BAD_KEPT = 200
-"""Lines that are not UTF-8 of which the bytes are kept."""
+"""Maximum number of lines that are not UTF-8 and whose bytes are kept."""
 _QUESTION_KEYS = ({"question", "positive_ctxs"}, {"query", "positive_passages"}, {"paragraphs"})
 _TEXT_KEYS = ("text", "contents", "passage", "sentence")
 
 
 class CountedBadLines(BadLines):
-    """Lines that can't be read, counted; some of the bytes that are not UTF-8 are kept.
+    """Counts of the lines that can't be read, with the bytes of some that are not UTF-8.
 
     Attributes:
         undecoded: lines that are not UTF-8.
-        contents: some of these.
-        error: of the first line.
+        contents: bytes of some of these lines.
+        error: error of the first line that can't be read.
         most: lines after which reading of the file stops; None = never.
     """
 
@@ -114,13 +114,13 @@ def open_units(
     """Open a file, whatever it holds.
 
     Args:
-        path: a file, the prefix of two, or data of a hub.
+        path: a file, the prefix of two files, or data of a hub.
         format: of a bitext; by default the file's name and content decide.
         languages: in any code.
         columns: of source and target.
 
     Raises:
-        DataError: no reader takes it; the first unit is read.
+        DataError: no reader accepts the file; to find this out, its first unit is read.
     """
     if format is not None or columns is not None or _is_read_once(path):
         return open_pairs(path, format, languages, columns)
@@ -138,7 +138,7 @@ def open_units(
 
 
 def _is_read_once(path: str) -> bool:
-    """Return whether it is standard input or a pipe."""
+    """Return whether a path is standard input or a pipe, which can be read only once."""
     return path == "-" or (not Path(path).is_dir() and is_special(path))
 
 
@@ -163,7 +163,7 @@ def open_pairs(
     named: tuple[str | None, str | None] = (source, target)
     is_once = _is_read_once(path)
     if is_once:
-        # It can't be tried in several ways, and has no name that shows its format.
+        # Such a stream can't be read a second time, and has no name that shows its format.
         name = format or "tsv"
         named = (source or UNKNOWN[0], target or UNKNOWN[1])
     else:
@@ -182,7 +182,7 @@ def open_pairs(
 
     pairs = stream(named)
     is_named = not is_once
-    # Without a language no line of JSON is a pair: this is known after a few.
+    # Without a language, no line of JSON is a pair; a few lines are enough to see this.
     if not is_once:
         opened.bad.most = _LOOKED_AT
     try:
@@ -191,7 +191,7 @@ def open_pairs(
     except DamagedFileError:
         raise
     except DataError:
-        # Its languages may be missing; another error comes again.
+        # The file may not name its languages; any other error occurs again below.
         opened.bad = CountedBadLines()
         opened.skipped.clear()
         if is_once:
@@ -275,7 +275,7 @@ def _open_questions(path: str) -> Opened:
 
 def _open_table(path: str, languages: tuple[str | None, str | None]) -> Opened:
     """Open a table: pairs if two columns are known, else sentences or labeled pairs."""
-    # A column called text is no pair, even next to one more column.
+    # A table with a column called text contains no pairs, even if it has one more column.
     language = languages[0] or find_language(Path(path))
     if _has_pair_columns(path) or not has_sentences(path, language=language):
         try:
@@ -305,7 +305,7 @@ def _open_lines(path: str, languages: tuple[str | None, str | None]) -> Opened:
         return _open_questions(path)
     with open_text(path, errors="surrogateescape") as lines:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, _LOOKED_AT)]
-    # A sentence may hold a tab by mistake, so that a few say nothing.
+    # A sentence may contain a tab by mistake, so that a few tabs are no evidence.
     tabs = sum(len(cells) > 1 for cells in first)
     if tabs * 2 <= len(first):
         return _open_texts(path, languages[0], with_ids=False)
@@ -320,7 +320,7 @@ def _open_lines(path: str, languages: tuple[str | None, str | None]) -> Opened:
 
 
 def _has_ids(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether each row is a word that comes once, and a text with several."""
+    """Return whether each row is a unique word and a text, which mostly has several words."""
     words = {cells[0] for cells in rows}
     are_words = all(len(cells) == 2 and cells[0] and " " not in cells[0] for cells in rows)
     are_texts = sum(" " in cells[-1].strip() for cells in rows) > len(rows) / 2
@@ -349,7 +349,7 @@ def _open_texts(path: str, given: str | None, *, with_ids: bool) -> Opened:
 
 
 def _open_labeled(path: str, error: DataError) -> Opened:
-    """Open sentence pairs with labels; raises the error of the bitext if they are none either."""
+    """Open sentence pairs with labels; raise the bitext's error if the file has none of these."""
     kinds: tuple[LabeledPairKind, ...] = ("nli", "sts")
     for kind in kinds:
         opened = Opened("labeled pairs", kind)

@@ -7,7 +7,7 @@ from interlingua.corpus.inspection.files import FileLook, SideLook, languages_in
 
 
 def look_rows(found: FileLook) -> list[tuple[str, str]]:
-    """Return the contents of a file, as name and value each."""
+    """Return the contents of a file as rows of a name and a value."""
     if found.error:
         return [("unreadable", found.error)]
     rows = [("format", f"{found.kind}, {found.format}, {found.encoding}")]

@@ -24,10 +24,10 @@ from interlingua.runtime.progress import SILENT, Progress
 
 T = TypeVar("T")
 _SAMPLE = 20_000
-"""Units that languages and character sets are judged by, from all parts of the file."""
+"""Number of units, from all parts of the file, that show languages and character sets."""
 _AT_ONCE = 8192
 _SAMPLED_CHARACTERS = 1000
-"""Characters of a text in the sample, so that lines without an end do not fill the memory."""
+"""Maximum characters of a text in the sample, so that endless lines do not fill the memory."""
 _SORT_OF_SCORES = 0.98
 
 
@@ -43,7 +43,7 @@ class StreamCounts:
         duplicates: pairs that occurred before.
         copies: pairs with one text on both sides.
         first_copy: number of the first of these.
-        overlap: units with a side in an evaluation set, by the name of that.
+        overlap: units with a side in an evaluation set, by the name of the set.
         sample: units in the order of the file.
         first: the first unit, which need not be in the sample.
         failure: the error that ended the stream early.
@@ -74,7 +74,7 @@ def count_pairs_of(
     """Count and sample a stream of pairs.
 
     Args:
-        pairs: read once, also up to an error.
+        pairs: read once, to the end or up to an error.
         folder: for the keys of duplicates.
         evaluation: sentences of evaluation sets.
         progress: counts the pairs.
@@ -90,7 +90,7 @@ def count_pairs_of(
             _count_portion(portion, found, seen, evaluation)
             progress.advance(len(portion))
             for number, pair in enumerate(portion, start + 1):
-                # A slice of a whole text is the text itself, and costs nothing.
+                # A slice that covers the whole text is the text itself, and costs nothing.
                 source, target = pair[0][:_SAMPLED_CHARACTERS], pair[1][:_SAMPLED_CHARACTERS]
                 yield Sampled(number, source, target)
 
@@ -127,7 +127,7 @@ def _count_portion(
     found.copies += len(copies)
     found.ratios.add(source_lengths, target_lengths)
     found.slips.add(sources, targets)
-    # A file with gaps among its scores has no order of these.
+    # If some scores are missing, their order is not examined.
     scores = [pair[4] for pair in portion if pair[4] is not None]
     if len(scores) == len(portion):
         found.scores.add(np.array(scores, np.float64))
@@ -165,14 +165,14 @@ def count_texts_of(
 
 
 def _until_failure(items: Iterable[T], found: StreamCounts) -> Iterator[T]:
-    """Yield items up to an error of the file, which is kept; one before the first is raised."""
+    """Yield items up to an error of the file and keep it; raise it if it precedes all items."""
     count = 0
     try:
         for item in items:
             count += 1
             yield item
     except DataError as error:
-        # A file of which nothing is read is unreadable, and no file with a fault.
+        # A file of which nothing can be read is unreadable, not a file with a fault.
         if not count:
             raise
         found.failure = error

@@ -3,7 +3,7 @@
 An altered form is made in two steps: regular expressions find the spans that can be changed, and
 one of them is drawn and replaced. Each function yields altered forms of a text, without end as long
 as there is something to draw; forms may come again, and the caller takes as many as it needs. All
-draws come from the ``random.Random`` that is handed in.
+draws come from the ``random.Random`` that the caller passes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _Span = tuple[int, int]
 JOINERS = "'\u2019\u200c\u200d"
 """Characters inside words that are not letters: apostrophes and the joiners of Persian."""
 LONGEST_NUMBER = 18
-"""Digits in a row that are still taken for a number."""
+"""Maximum number of digits in a row that count as a number."""
 SWAPS = 64
-"""Changes of place that are tried."""
+"""Number of swaps of two words that are tried."""
 SHORTEST_WORDS = {"Hang": 2}
-"""Characters that a word of a script must have to change its place."""
+"""Minimum characters of a word, by script, for it to be swapped."""
 _SHORTEST_WORD = 3
-"""The same of every other script."""
+"""The same for every other script."""
 _DIGITS = re.compile(r"\d+")
 _PIECE = re.compile(r"[^\s\u200b]+")  # Khmer has the zero-width space between words
 _HAN = r"\u3400-\u9fff\uf900-\ufaff"
@@ -43,12 +43,12 @@ _JAPANESE_RUN = re.compile(rf"[{_HAN}]{{2,}}|[{_KATAKANA}]{{2,}}")
 def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
     """Yield texts with another number of as many digits, in the decimal digits of the same script.
 
-    A number that looks like a year keeps its century, and one that may be a day of a month stays
-    one. A number adjacent to a cased letter (``21st``, ``A4``) is unchanged unless it has four
+    A number that looks like a year keeps its century, and a possible day of a month becomes
+    another. A number adjacent to a cased letter (``21st``, ``A4``) is unchanged unless it has four
     digits (``1980s``).
     """
     spans = [span for span in _spans(_DIGITS, text) if _is_number(text, *span)]
-    while spans:  # without end, since a number has many others
+    while spans:  # endless, because every number has many alternatives
         start, end = draw.choice(spans)
         yield text[:start] + _other_digits(text[start:end], draw) + text[end:]
 
@@ -77,7 +77,7 @@ def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]
     phrases, and these are swapped.
     """
     units = word_like(text, script)
-    if len(units) < 3:  # no two of them with another one between
+    if len(units) < 3:  # there are no two words with another word between them
         return
     for _ in range(SWAPS):
         first, second = sorted(draw.sample(range(len(units)), 2))
@@ -105,7 +105,7 @@ def word_like(text: str, script: str) -> list[_Span]:
 
 @functools.lru_cache(maxsize=8192)
 def in_word(character: str) -> bool:
-    """Return whether it is a letter, a mark that belongs to one, or a digit."""
+    """Return whether a character is a letter, a mark that belongs to one, or a digit."""
     return unicodedata.category(character)[0] in "LMN"
 
 
@@ -134,7 +134,7 @@ def _other_digits(digits: str, draw: random.Random) -> str:
     old = int(digits)
     length = len(digits)
     low = 0
-    if int(digits[0]):  # without a leading zero there will be none either
+    if int(digits[0]):  # a number without a leading zero gets none
         low = 10 ** (length - 1)
     high = 10**length - 1
     if length == 4 and 1100 <= old <= 2099:
@@ -142,7 +142,7 @@ def _other_digits(digits: str, draw: random.Random) -> str:
         high = old // 100 * 100 + 99
     elif length == 2 and 10 <= old <= 31:
         high = 31
-    new = draw.randrange(low, high)  # one less than there are, as the old one is passed over
+    new = draw.randrange(low, high)  # one value less than possible, as the old one is skipped
     new += new >= old
     return "".join(chr(zero + int(digit)) for digit in str(new).zfill(length))
 
@@ -155,7 +155,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 def _put(text: str, start: int, end: int, other: str) -> str:
     """Replace a span by ``other``, in the case of the replaced text.
 
-    Where ``other`` is empty, the spaces after the span go with it.
+    If ``other`` is empty, the spaces after the span are removed as well.
     """
     found = text[start:end]
     is_capitalized = found[:1].isupper()

@@ -70,7 +70,7 @@ def _opposites(entries: str, spaced: bool) -> Opposites:
         if is_mutual:
             table.setdefault(second, []).append(first)
     # A regular expression takes the first alternative that fits, so that a phrase must come before
-    # its own start.
+    # any shorter phrase that it starts with.
     longest_first = sorted(table, key=lambda phrase: (-len(phrase), phrase))
     pattern = "|".join(re.escape(phrase).replace("'", "['\u2019]") for phrase in longest_first)
     return Opposites(

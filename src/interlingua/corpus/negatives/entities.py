@@ -1,9 +1,9 @@
-"""Names in a text without a model: capitalized words, and a gazetteer of those of a corpus.
+"""Names in a text, found without a model: capitalized words, and a gazetteer of a corpus's names.
 
 In scripts with case a name is a run of capitalized words that are not merely a sentence's first
-word or more often written small; in German and Luxembourgish, which capitalize nouns, that takes in
-other nouns. In other scripts it is a capitalized word in Latin letters, a Japanese name with middle
-dots, or a Chinese title in brackets; if a language has none of these, no names are found.
+word or more often written small; in German and Luxembourgish, which capitalize nouns, other nouns
+are included. In other scripts a name is a capitalized word in Latin letters, a Japanese name with
+middle dots, or a Chinese title in brackets; if a language has none of these, no names are found.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from interlingua.corpus.negatives.alterations import in_word
 CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 MOST_WORDS = 3
 MIN_SAME_ENDING = 5
-"""Names of the same ending that must be known for the ending to be kept."""
+"""Minimum number of known names with the same ending for a replacement to keep the ending."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010\u2011][^\W\d_]+)*")
 _KATAKANA = r"[\u30a1-\u30fa\u30fc]+"
 _FOREIGN = re.compile(
@@ -59,7 +59,7 @@ class Gazetteer:
 
     Args:
         texts: all sentences.
-        language: theirs.
+        language: language of the sentences.
     """
 
     def __init__(self, texts: Iterable[str], language: str) -> None:
@@ -99,7 +99,8 @@ class Gazetteer:
     def other_names(self, text: str, draw: random.Random) -> Iterator[str]:
         """Yield texts with one name replaced by another of the corpus.
 
-        The other has as many words and, if there are enough such names, the same ending.
+        The other name has as many words as the replaced one and, if there are enough such names,
+        the same ending.
         """
         found = self.find(text)
         own_names = {name.text for name in found}

@@ -1,10 +1,10 @@
 """Hard negatives in the manner of xsim++ (Chen et al. 2023), for any language and domain.
 
-A negative is a sentence with one thing altered: a number, a name, a negation, a word put for its
-antonym, or the places of two words. It is made by rules, not by people or a model, and now and then
-it is ungrammatical or, if word order is free, still a translation. Differs from xsim++: other
-rules, no WordNet, no tagger, so that any language will do; the numbers of the two are not
-comparable.
+A negative is a sentence with one thing altered: a number, a name, a negation, a word replaced by
+its antonym, or the places of two words. It is made by rules, not by people or a model, and is
+sometimes ungrammatical or, if word order is free, still a translation. It differs from xsim++: its
+rules are others and need neither WordNet nor a tagger, so that they work for any language; results
+with the two are not comparable.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Altered(NamedTuple):
     Attributes:
         text: one line.
         original: the sentence that it was made from; empty if the files don't name it.
-        kind: of the alteration, ``number``.
+        kind: of the alteration, for example ``number``.
     """
 
     text: str
@@ -76,7 +76,7 @@ def hard_negatives(
             " list"
         )
     alterations = _alterations(texts, language, kinds)
-    # A negative that equals a sentence of the corpus would be the right answer to another one.
+    # A negative that equals a sentence of the corpus would be the right answer to another query.
     seen = {int(EMPTY_KEY)}
     for portion in portions(texts, _PORTION):
         seen.update(text_keys(portion).tolist())
@@ -93,7 +93,7 @@ def hard_negatives(
 
 
 class Alterer:
-    """Alters single sentences, for who meets them one at a time, as training does.
+    """A generator of altered forms of single sentences, which come one at a time, as in training.
 
     Args:
         texts: sentences of the language from which names are taken; read only if ``kinds`` has
@@ -117,7 +117,7 @@ class Alterer:
         There is one of each kind before a second of any. The forms depend only on the sentence, the
         names and ``draw``. None has the ``text_key`` of the sentence or of another form.
         """
-        # The kinds in drawn order, so that a small count does not always have the same ones.
+        # The order of kinds is drawn, so that a small count does not always have the same kinds.
         order = draw.sample(sorted(self._alterations), len(self._alterations))
         by_kind = {kind: _forms(self._alterations[kind], text, draw, count) for kind in order}
         drafts = []

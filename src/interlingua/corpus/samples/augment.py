@@ -2,8 +2,8 @@
 
 Pairs that people have scored (gold) are few, and their sentences can be paired in many more ways.
 Each sentence of the gold pairs is paired with its nearest neighbors by cosine of a bi-encoder's
-vectors, which gives more similar pairs than random ones would be; a better and slower model, mostly
-a cross-encoder, scores them. The pairs that it scored are silver.
+vectors, which gives pairs that are more similar than random pairs. A better and slower model,
+mostly a cross-encoder, scores them. The pairs that it scored are silver.
 
 The caller passes the models: one that embeds sentences to find pairs, and one that scores pairs.
 """
@@ -34,7 +34,7 @@ HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"
 """Parts of a file's name that show that it is not a training split."""
 _SPLITS = ("train", "dev", "test")
 _ROWS = 1024
-"""Sentences to hold the similarities with all others of at a time."""
+"""Number of sentences whose similarities to all others are in memory at a time."""
 ScorePairs = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
 """Function from first sentences, second sentences and their language to scores in [0, 1]."""
 EmbedSentences = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
@@ -87,7 +87,7 @@ def make_silver(
     Args:
         gold: files of scored pairs; only training rows may be used, as test sentences must stay
             unseen.
-        folder: to write; replaced whole if silver pairs are in it.
+        folder: to write; if it contains silver pairs, the whole folder is replaced.
         embed: gives the vectors by which each sentence's neighbors are found, by cosine.
         score: labels the pairs.
         neighbors: looked at per sentence, the sentence itself not counted.
@@ -153,7 +153,7 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
         rows = np.arange(len(similarities))
         similarities[rows, start + rows] = -np.inf  # a sentence is not a neighbor of itself
         # The k-th best of each row; only values that reach it are sorted. A partition would choose
-        # among equals at the edge as it likes.
+        # arbitrarily among equal values at the edge.
         edge = -np.partition(-similarities, k - 1, axis=1)[:, k - 1]
         for row in rows:
             near = np.flatnonzero(similarities[row] >= edge[row])

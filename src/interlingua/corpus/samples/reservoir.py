@@ -26,8 +26,8 @@ def reservoir(items: Iterable[T], size: int, *, seed: int) -> list[T]:
     sample = list(itertools.islice(stream, size))
     draw = random.Random(seed)
     weight = 1.0
-    # W, the largest of ``size`` random numbers below the last W: an item with a smaller one would
-    # enter the sample, and how many items have larger ones is geometrically distributed.
+    # The weight W is the largest of ``size`` random numbers below the last W. An item enters the
+    # sample if its random number is below W, so the number of skipped items is geometric.
     while len(sample) == size:
         weight *= math.exp(math.log(1 - draw.random()) / size)
         skipped = math.floor(math.log(1 - draw.random()) / math.log(1 - weight))

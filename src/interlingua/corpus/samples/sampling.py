@@ -91,7 +91,7 @@ def temperature_weights(
         )
     amounts = np.array([min(n, caps.max_pairs or n) for n in present.values()], np.float64)
     # n^(1/T) / max n^(1/T) in logarithms, since a power of a low temperature overflows; above 0,
-    # since the weights are divided by.
+    # since the weights are divisors.
     logits = np.log(amounts) / temperature
     weights = np.maximum(np.exp(logits - logits.max()), 1e-300)
     shares = _within(weights, caps.min_share, caps.max_share)
@@ -115,7 +115,7 @@ def exposure_table(
 def quotas(
     counts: Mapping[Name, int], total: int, temperature: float, *, held: Mapping[Name, int]
 ) -> dict[Name, int]:
-    """Return the number of ``total`` draws for each name; others supply the draws that one lacks.
+    """Divide ``total`` draws among the names; if one has too few, the others supply the rest.
 
     Args:
         counts: the weights are computed from these.
@@ -127,7 +127,7 @@ def quotas(
     found = dict.fromkeys(counts, 0)
     remaining = float(total)
     weight_left = 1.0
-    # In order of supply for its weight, each name takes its share of the rest.
+    # In ascending order of supply per weight, each name takes its share of what remains.
     present = [name for name in counts if counts[name]]
     for name in sorted(present, key=lambda name: held[name] / weights[name]):
         found[name] = min(held[name], max(1, round(remaining * weights[name] / weight_left)))
@@ -138,7 +138,7 @@ def quotas(
 
 def _within(weights: Float64[ndarray, " n"], low: float, high: float) -> Float64[ndarray, " n"]:
     """Solve sum_l min(max(c w_l, low), high) = 1 for c; the sum is piecewise linear in c."""
-    # It bends where a share reaches a bound. Between the bends around 1 it is interpolated.
+    # The sum bends where a share reaches a bound; it is interpolated between the bends around 1.
     bends = np.unique(np.concatenate((low / weights, high / weights)))
     sums = np.array([np.clip(bend * weights, low, high).sum() for bend in bends])
     shares = np.clip(np.interp(1.0, sums, bends) * weights, low, high)

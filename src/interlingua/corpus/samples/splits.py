@@ -37,7 +37,7 @@ def hold_out(
         per_group: maximum number of rows to hold out of each language pair.
         max_share: maximum share (0 to 1) of a language pair's rows to hold out.
         eligible: rows that may be held out (for example, long enough ones); all if missing.
-        seed: another seed, another choice.
+        seed: of the random numbers; another seed gives another choice.
 
     Returns:
         A mask over the rows, which depends only on the arguments.

@@ -1,7 +1,7 @@
 """Words by which a full stop is judged: abbreviations, and words that start sentences.
 
 Languages are three letters of ISO 639-3. An abbreviation is written without its last full stop, in
-lower case, and without spaces: ``z.b`` is "z. B." as well.
+lower case, and without spaces: ``z.b`` also represents "z. B.".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SAME_AS = {
     "nep": "npi",
     "dzo": "bod",
 }
-"""Languages that are judged as another one."""
+"""Languages that use the words of another language."""
 CAPITALIZING = ("eng", "deu")
 """Languages in which many words inside of a sentence start with a capital letter."""
 TITLES = {
@@ -210,7 +210,7 @@ UNITS = {
     "est": "a kr",
     "lit": "d",
 }
-"""Abbreviations after a number, that a sentence ends with if a capital letter follows."""
+"""Abbreviations after a number; they end a sentence if a capital letter follows."""
 STARTERS = {
     "eng": "the a an he she it they we you i this that these those there here his her their our my"
     " its in on at by for from with to as and but or so yet if when while after before since"
@@ -247,11 +247,11 @@ STARTERS = {
     "ces": "on ona ono oni my já ty to ten ta ti v na s do po za od pro i a ale nebo když potom"
     " tam tu ne co kdo kde jak proč všichni jeho její",
 }
-"""Words that start sentences and are no names: after an initial they start one."""
+"""Words that start sentences and are not names: after an initial, they start a new sentence."""
 
 
 class Words(NamedTuple):
-    """Words of a language, with those of every language; see the tables."""
+    """Words of a language and those common to all languages, a set for each table above."""
 
     titles: frozenset[str]
     numbered: frozenset[str]
@@ -262,7 +262,7 @@ class Words(NamedTuple):
 
 @functools.cache
 def words_of_language(code: str) -> Words:
-    """Return the words of a language, three letters; of English if it is empty."""
+    """Return the words of a language, a code of three letters; those of English if it is empty."""
     own = SAME_AS.get(code, code)
     tables = (TITLES, NUMBERED, WEAK, UNITS, STARTERS)
     return Words(

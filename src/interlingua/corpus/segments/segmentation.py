@@ -1,4 +1,4 @@
-"""Words before subwords, as EMS prepares its text: an optional pre-tokenizer chosen by language."""
+"""Optional split of texts into words before subwords, chosen by language, as EMS does it."""
 
 from __future__ import annotations
 

@@ -2,18 +2,18 @@
 
 No package is as good as these rules on the texts that were compared by ``benchmarks/split.py``: of
 199 cases in 74 languages (``splitting_cases.tsv`` of the tests) these rules have 198 right,
-sentencex 1.0.32 has 124, ICU 115 and pysbd 87. The cases were at hand when the rules were written.
-Of FLORES lines in 55 languages, five joined to a text, the borders are found with a mean F1 of
-0.961, by sentencex with 0.912.
+sentencex 1.0.32 has 124, ICU 115 and pysbd 87. The rules were written with these cases in view.
+For FLORES lines in 55 languages, of which five are joined to a text, these rules find the borders
+with a mean F1 of 0.961, and sentencex with 0.912.
 
 A text is cut in two steps. Lines are first joined to paragraphs: a blank line, a list item and a
-heading of Markdown end a paragraph, and so does every line of a text of which the lines are long (a
-paragraph each). In a text that was wrapped at a fixed width, a line that nearly reaches the width
+heading of Markdown end a paragraph, and so does every line of a text with long lines (each
+is a paragraph). In a text that was wrapped at a fixed width, a line that nearly reaches the width
 continues in the next one. A paragraph is then cut after each mark that ends a sentence, with the
 quotes and brackets that close behind it. Marks of scripts without spaces (Chinese, Japanese) and
 marks that mean nothing else (Hindi, Armenian, Amharic, Arabic) always end one, except before a word
-that says who is quoted. A Latin mark does only before white space and a possible start of a
-sentence.
+that says who is quoted. A Latin mark ends one only before white space and a possible start of
+a sentence.
 
 A single full stop is judged by the word before it, see ``abbreviations.py``. A title never ends a
 sentence ("Dr."). An abbreviation with a number behind it does not ("S. 12"), and a unit behind a
@@ -22,7 +22,7 @@ sentences ("plan B. It"). In languages that write ordinal numbers with a full st
 does not end one ("3. Oktober"). Thai has no marks: a space ends a sentence behind a word of
 politeness, and before one that links two sentences; its other sentences stay together.
 
-The time is linear in the characters, whatever they are: texts come from strangers.
+The time is linear in the number of characters for any text, because texts may be malicious.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from interlingua.corpus.segments.abbreviations import CAPITALIZING, words_of_lan
 from interlingua.errors import ConfigError, with_article
 
 WRAPPED_AT_MOST = 100
-"""Characters of the longest line of a text that was wrapped at a width."""
+"""Maximum length in characters of the lines of a text that was wrapped at a width."""
 NEARLY_FULL = 0.6
-"""Share of the width from which a line continues in the next one."""
+"""Minimum length of a line, as a share of the width, for it to continue in the next one."""
 CLOSING = "\"'”’»›)]}」』）】》〉〟"
 OPENING = "\"'“‘«‹([{「『（【《〈¿¡„‚”-–—*_"
 WIDE_ENDS = "。！？｡"
@@ -51,12 +51,12 @@ typed for the Armenian full stop."""
 CASELESS = re.compile("[\u10d0-\u10ff]")
 """Georgian letters. Python calls them lower case, but they start sentences."""
 WORD_CHARACTERS = 100
-"""Characters before a full stop that its word is looked for in."""
+"""Number of characters before a full stop that are searched for its word."""
 ORDINAL_DIGITS = 2
-"""Digits of a number before a full stop that may make it an ordinal: a day, a century, but not a
+"""Maximum digits of a number that a full stop may make an ordinal: a day or a century, but not a
 year."""
 ENUMERATOR_DIGITS = 3
-"""Digits of the number of a point in a list at most: ``12. Close the door.``"""
+"""Maximum digits of the number of a list item: ``12. Close the door.``"""
 _ORDINAL_CODES = "deu dan nob nno fin ces slk slv hrv bos srp hun pol est lvs tur isl ltz fao"
 ORDINALS = _ORDINAL_CODES.split()
 """Languages that write ordinal numbers with a full stop."""
@@ -69,9 +69,9 @@ _THAI_BORDER = (
     r"|(?:ครับ|ค่ะ|คะ|จ้ะ|จ๊ะ)\s++|(?<!\s)\s++(?=อย่างไรก็ตาม|อย่างไรก็ดี|นอกจากนี้|นอกจากนั้น|ดังนั้น|เพราะฉะนั้น|ทั้งนี้|ต่อมา"
     r"|จากนั้น|หลังจากนั้น|ในขณะเดียวกัน|ในทางกลับกัน|ยิ่งไปกว่านั้น|ด้วยเหตุนี้)"
 )
-"""A space behind a word of politeness, or before one that links a sentence with the one before."""
+"""A space behind a word of politeness, or before a word that links a sentence to the last one."""
 _OWN_BORDERS = {"tha": _THAI_BORDER, "bod": r"|(?<!།)།++\s+", "dzo": r"|(?<!།)།++\s+"}
-"""Borders of one language: those of Thai, and of Tibetan a shad before a space."""
+"""Borders in single languages: those of Thai, and in Tibetan a shad before a space."""
 _SAYS = re.compile(r"\s*[^。！？：“「\s]{0,8}?(?:说|說|问|問|道|答|叫|喊|讲|講|話)[，。！]")
 """A short clause in Chinese that names the speaker of the quotation before it."""
 _QUOTED = re.compile(r"\s*(?:と|って|という|などと)")
@@ -80,8 +80,8 @@ _ALWAYS_ITEM = re.compile(r"(?:[*•‣◦▪·+]|#{1,6}|>)\s+\S")
 _ITEM = re.compile(r"(?:[-–—]|\(?(?:\d{1,3}|[a-z])[.)])\s+\S")
 _HEADING = re.compile(r"#{1,6}\s")
 NARROW = 30
-"""Characters of the longest line of a text that is too narrow to have been wrapped, unless a line
-starts with a small letter after the break."""
+"""Minimum length in characters of the longest line of a wrapped text. In a narrower text, a line
+continues only if the next one does not start with a capital letter."""
 
 
 @checked_call
@@ -94,7 +94,7 @@ def split(text: str, language: str | None = None) -> list[str]:
             English.
 
     Raises:
-        ConfigError: it is no text.
+        ConfigError: ``text`` is not a string.
         LanguageError: there is no such language.
     """
     if not isinstance(text, str):
@@ -112,8 +112,8 @@ def split_text(lines: Iterable[str], language: str = "") -> list[str]:
 
     Args:
         lines: of the text, with or without their ends.
-        language: three letters of ISO 639-3 and more (``deu_Latn``), for abbreviations; default:
-            those of English.
+        language: a code that starts with three letters of ISO 639-3 (``deu_Latn``), for
+            abbreviations; default: those of English.
     """
     sentences: list[str] = []
     for paragraph in paragraphs(lines):
@@ -122,7 +122,7 @@ def split_text(lines: Iterable[str], language: str = "") -> list[str]:
 
 
 def paragraphs(lines: Iterable[str], width: int | None = None) -> Iterator[str]:
-    """Yield the paragraphs of a text, one per line, without blank ones.
+    """Yield the paragraphs of a text, each as one line, without blank ones.
 
     The module docstring describes how lines are joined.
 
@@ -158,7 +158,7 @@ def _begins_item(line: str, before: str, was_item: bool) -> bool:
     """Return whether a line starts a list item or a heading, after the line ``before``."""
     if _ALWAYS_ITEM.match(line):
         return True
-    # A dash or a number may also be where a sentence was wrapped.
+    # A dash or a number may also start a line because a sentence was wrapped there.
     if not _ITEM.match(line):
         return False
     return was_item or not before or before.rstrip(CLOSING)[-1:] in ".!?…:;" or before[-1] in ".:"
@@ -181,7 +181,7 @@ def split_paragraph(text: str, language: str = "") -> list[str]:
     start = seen = 0
     has_word = False
     for match in _ends_of(code).finditer(text):
-        # A mark by itself ends nothing. Text that was looked at before has no word.
+        # A mark without a word before it ends nothing. Text before ``seen`` is not searched again.
         has_word = has_word or any(map(str.isalnum, text[seen : match.start()]))
         seen = match.end()
         if not has_word or not _ends(text, start, match, code):
@@ -201,7 +201,7 @@ def _ends(text: str, start: int, match: re.Match[str], code: str) -> bool:
     """Return whether the marks end the sentence that starts at ``start``."""
     if match["latin"]:
         return _latin_ends(text, start, match, code)
-    # A quotation in Chinese or Japanese may be followed by who says it.
+    # In Chinese or Japanese, words that name the speaker may follow a quotation.
     if match["wide"] and match["wide"][-1] in CLOSING and not match["wide"][-1].isspace():
         if _QUOTED.match(text, match.end()):
             return False
@@ -317,7 +317,7 @@ def _ends_of(code: str) -> re.Pattern[str]:
     # French puts a space before the closing quote.
     closing = rf"(?:[{re.escape(CLOSING)}“‘«*_]|[ \u00a0\u202f]»(?=\s|$)|\[\d{{1,3}}\]|[⁰¹²³⁴-⁹])*+"
     latin = re.escape(f".!?…{OWN_ENDS.get(code, '')}")
-    # A run of marks is tried once: not from each of its marks, and not with fewer of them.
+    # A run of marks is matched only as a whole: not from a later mark, and not with fewer marks.
     return re.compile(
         rf"(?P<wide>(?:[{WIDE_ENDS}]++{closers}*+)++)\s*"
         rf"|(?:។ល។|[{OTHER_ENDS}]++)(?:{closers}|[“‘](?=\s|$))*+\s*"

@@ -1,8 +1,8 @@
 """The base class of encoders of other makers: portions, prompts, checks, and their own options.
 
 Texts go to such an encoder in portions, so that memory is bounded and an interrupted run loses
-little. The result is checked before it is used: an array, a row for each text, always of one width,
-without NaN.
+little. The result is checked before it is used: it must be an array with one row per text, always
+of the same width, and without NaN.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ForeignEncoder(abc.ABC):
     It ignores languages and, mostly, the token budget.
 
     Attributes:
-        takes: the ones of pooling, dtype and device that it supports.
+        takes: which of pooling, dtype and device it supports.
         Options: the dataclass of its own options.
         has_files: whether a model is a folder of files; otherwise it is a name.
         portion_texts: texts passed to it at once; an interrupted run may lose these.
@@ -163,7 +163,7 @@ class ForeignEncoder(abc.ABC):
         """Warn of the first vectors of zeros only."""
         if self.has_warned_of_zeros:
             return
-        # A plug-in may lack the facts of its model.
+        # A plug-in may have no ``info`` about its model.
         info = getattr(self, "info", None)
         self.has_warned_of_zeros = warn_of_zeros(
             vectors,
@@ -183,7 +183,7 @@ def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
         TaskError: it is not an array of numbers, or its rows have unequal lengths.
     """
     try:
-        # PyTorch's, which may be on a GPU, want gradients or be of a type NumPy lacks.
+        # A PyTorch tensor may be on a GPU, require gradients, or have a type that NumPy lacks.
         if hasattr(found, "detach"):
             found = found.detach().cpu().float().numpy()
         # NumPy would drop the imaginary part, with only a warning.
@@ -202,8 +202,8 @@ def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: i
 
     Args:
         vectors: the output of an encoder.
-        texts: for these.
-        dim: the width they must have; 0 for any.
+        texts: the texts that were embedded.
+        dim: the width that the vectors must have; 0 for any.
 
     Raises:
         TaskError: there is another number of them, another width, or NaN.

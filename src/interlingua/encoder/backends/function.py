@@ -23,16 +23,17 @@ class FunctionOptions(CheckedSettings):
     """Options of the backend ``function``."""
 
     version: str = ""
-    """Your name for the weights behind the function; if set, vectors are kept under it (--cache,
-    interrupted runs)."""
+    """Name that you choose for the version of the weights behind the function; if set, vectors are
+    stored under it (for --cache and interrupted runs)."""
 
 
 class FunctionEncoder(ForeignEncoder):
     """A Python function ``texts -> array (n, d)`` as an encoder.
 
     Args:
-        function: called with a list of texts; a prompt has been put before each already. With an
-            argument ``language`` it also gets their language's code, such as ``eng_Latn``, or None.
+        function: called with a list of texts, each of which already includes the prompt. If it has
+            an argument ``language``, it also gets the code of their language, such as
+            ``eng_Latn``, or None.
         name: as results call it.
         identity: see ``ModelInfo``.
     """

@@ -41,14 +41,14 @@ def load_encoder(
 
     Args:
         model: a model directory, a training run (its best model) or ``hf:owner/name``; for the
-            backend ``function`` ``module:function``, for ``openai`` the model's name there, for
-            ``vectors`` a folder of them.
+            backend ``function``, ``module:function``; for ``openai``, the model's name at the
+            endpoint; for ``vectors``, a folder of vectors.
         backend: the backend that computes the embeddings: a name of ``registry.BACKENDS`` or
             ``package.module:Class``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
-        dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, but int8,
-            with ``sentence-transformers``.
+        dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, except
+            int8, with ``sentence-transformers``.
         device: ``cpu``, ``cuda``, ``cuda:1``; the first GPU where there is one by default.
         dim: elements to keep of each vector; with ``interlingua``.
         options: the backend's own.
@@ -204,7 +204,7 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
 
     Args:
         settings: ``onnx.file=model_quantized.onnx``, ``stsb.split=dev``.
-        backend: the one in use; one named as ``package.module:Class`` has its options under
+        backend: the one in use; if it is named as ``package.module:Class``, its options are under
             ``Class``.
 
     Raises:
@@ -229,7 +229,7 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
 
 
 def _backend_options(settings: Sequence[str], backend: str) -> dict[str, Any]:
-    """Return the options of the backend if there are no tasks that could have options."""
+    """Return the options of the backend; refuse others, as there are no tasks to have options."""
     options, left = backend_settings(settings, backend)
     if left:
         raise ConfigError(

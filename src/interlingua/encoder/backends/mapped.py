@@ -28,7 +28,7 @@ MAPPED_FILE = "mapped_encoder.json"
 
 
 ONLY_READ = ("interlingua", "sentence-transformers", "onnx", "vectors")
-"""Backends that only read files, for any model that a stranger's folder names."""
+"""Backends that only read files, whatever model the folder of a stranger names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +94,7 @@ class MappedEncoder(ForeignEncoder):
         base = read_json(folder / MAPPED_FILE, schema=MappedFile)
         _check_backend(base, folder, trusted=own.trust)
         backend = base["backend"]
-        # The others refuse a device that they did not ask for.
+        # Backends that do not take a device refuse one.
         device: str | None = None
         if backend in ("interlingua", "sentence-transformers"):
             device = choices.device
@@ -152,7 +152,7 @@ def described_base(
     model: str, backend: str, options: Mapping[str, Any], *, dtype: str | None = None
 ) -> dict[str, Any]:
     """Return the content of ``mapped_encoder.json``, by which ``load`` finds the encoder again."""
-    # Of a path the whole, since the folder may be used from another working directory.
+    # A path is stored in full, since the folder may be used from another working directory.
     path = Path(model)
     if path.exists():
         model = str(path.resolve())

@@ -51,16 +51,16 @@ class OnnxOptions(CheckedSettings):
     """Options of the backend ``onnx``."""
 
     file: str = ""
-    """The graph, from the directory on (``onnx/model_quantized.onnx``); default: model.onnx,
-    onnx/model.onnx or onnx/model_quantized.onnx, whichever is there first."""
+    """Path of the graph in the directory (``onnx/model_quantized.onnx``); default: the first of
+    model.onnx, onnx/model.onnx and onnx/model_quantized.onnx that exists."""
 
 
 class OnnxEncoder(ForeignEncoder):
     """A directory with ``tokenizer.json`` and an ONNX graph of a transformer.
 
-    The graph gives token states, pooled here as ``1_Pooling`` says, or by the mean of all tokens if
-    there is no such file; or it gives an output called ``sentence_embedding``, or only one of a
-    vector per text, taken as it is.
+    If the graph gives token states, they are pooled here as ``1_Pooling`` says, or by the mean of
+    all tokens if there is no such file. If it has an output called ``sentence_embedding``, or no
+    token states but an output with one vector per text, that output is used as it is.
 
     Args:
         model: a directory or ``hf:owner/name``.
@@ -148,7 +148,7 @@ class OnnxEncoder(ForeignEncoder):
         ids = cut_ids(self._vocabulary, prompted, self.settings.max_tokens, report)
         if self.info.device == "cpu":
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
-        # The width may be known only with the first vector, so they are kept one by one.
+        # The width may be known only with the first vector, so vectors are kept one by one.
         rows_of_vectors: list[Any] = [None] * len(texts)
         for rows in token_budget_batches([len(found) for found in ids], batch_tokens):
             for row, vector in zip(rows, self._run([ids[row] for row in rows]), strict=True):
@@ -159,7 +159,7 @@ class OnnxEncoder(ForeignEncoder):
         return vectors
 
     def _run(self, ids: list[list[int]]) -> Float32[ndarray, "b d"]:
-        # Graphs take rectangles: padded here, and unpadded before the pooling.
+        # Graphs take rectangles of ids: padding is added here and removed before the pooling.
         lengths = np.array([len(row) for row in ids])
         mask = np.arange(lengths.max()) < lengths[:, None]
         padded = np.full(mask.shape, self._vocabulary.pad_id)
@@ -181,7 +181,7 @@ class OnnxEncoder(ForeignEncoder):
         """Run the graph on a batch; return a vector of each text, or of each token.
 
         Raises:
-            TaskError: onnxruntime fails on it, or it gives something else.
+            TaskError: onnxruntime fails on the batch, or the output has another type or shape.
         """
         try:
             (found,) = self._session.run([self._output], feed)
@@ -236,7 +236,7 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
         )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
-    # Only what ends the process is logged, since errors are raised.
+    # Only fatal errors, which end the process, are logged; all others are raised.
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(str(graph), options, providers=[provider])

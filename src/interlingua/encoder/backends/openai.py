@@ -1,8 +1,9 @@
 """An endpoint with OpenAI's embeddings protocol as an encoder, using only the standard library.
 
-Texts go out in batches, some requests at a time. A failure that may pass (the endpoint is starting,
-busy or limits the rate) is tried again after a pause that doubles; any other ends the run with what
-the endpoint answered. The API key is sent only to the endpoint's host and never shown.
+Texts are sent in batches, several requests at a time. After a temporary failure (the endpoint is
+starting, busy or limits the rate) a request is repeated after a pause that doubles each time; any
+other failure ends the run with the endpoint's answer. The API key is sent only to the endpoint's
+host and never shown.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from interlingua.storage.json_text import parse_json
 
 DEFAULT_URL = "https://api.openai.com/v1"
 URL_VARIABLE = "OPENAI_BASE_URL"
-# HTTP's codes of failures that may pass: timeouts, conflicts, rate limits, and the server's own.
+# HTTP codes of temporary failures: timeouts, conflicts, rate limits, and errors of the server.
 TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
 LONGEST_PAUSE_SECONDS = 60.0
 _NO_VECTOR: dict[str, bool] = {"changes_vectors": False}
@@ -51,7 +52,7 @@ class OpenAIOptions(CheckedSettings):
     encoding: Literal["base64", "float"] = field(default="base64", metadata=_NO_VECTOR)
     """The encoding of vectors to request; an answer in the other one is read too."""
     key_variable: str = field(default="OPENAI_API_KEY", metadata=_NO_VECTOR)
-    """Environment variable with the API key; unset = none is sent."""
+    """Environment variable with the API key; if it is not set, no key is sent."""
     batch_texts: Annotated[int, AtLeast(1)] = field(default=64, metadata=_NO_VECTOR)
     """Texts per request."""
     parallel: Annotated[int, AtLeast(1)] = field(default=4, metadata=_NO_VECTOR)
@@ -66,9 +67,10 @@ class OpenAIOptions(CheckedSettings):
 class OpenAIEncoder(ForeignEncoder):
     """A model behind ``POST {base_url}/embeddings``.
 
-    OpenAI's own, text-embeddings-inference, vLLM, llama.cpp and ollama speak that. A change of the
-    weights there goes unnoticed, so a result has no revision, and vectors are kept under the URL
-    and the model's name. Blank texts, which endpoints refuse, are not sent and get the zero vector.
+    OpenAI's server, text-embeddings-inference, vLLM, llama.cpp and ollama support this protocol. A
+    change of the weights there goes unnoticed, so a result has no revision, and vectors are kept
+    under the URL and the model's name. Blank texts, which endpoints refuse, are not sent and get
+    the zero vector.
 
     Args:
         model: the model's name there.
@@ -76,7 +78,7 @@ class OpenAIEncoder(ForeignEncoder):
         options: see ``OpenAIOptions``.
 
     Raises:
-        ConfigError: the URL is none, or the model's name is one.
+        ConfigError: the URL is invalid or contains a password, or the model's name is a URL.
     """
 
     Options = OpenAIOptions
@@ -253,7 +255,7 @@ def _pause(tried: int, retry_after: str) -> float:
     A random part keeps several processes from repeating their requests at the same time.
     """
     seconds = 2.0**tried * (0.75 + random.random() / 2)
-    # The header may also be a date, which is passed over.
+    # The header may also be a date, which is ignored.
     if retry_after.replace(".", "", 1).isdigit():
         seconds = float(retry_after)
     return min(LONGEST_PAUSE_SECONDS, seconds)

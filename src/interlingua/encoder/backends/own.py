@@ -1,6 +1,6 @@
 """Our own encoders as a backend: pooling, dtype and width as the user chose them.
 
-A model with two towers has the methods of both.
+With two towers, the encoder also has ``encode_queries`` and ``encode_passages``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OwnEncoder:
     Attributes:
         encode: the encoder's own, in that dtype.
         dim: elements of a vector.
-        whole_dim: those of a vector that is not cut.
+        whole_dim: elements of a vector that is not cut.
         encoder: the caller's, with that pooling.
         own_pooling: pooling in the model's own files; None without one.
 
@@ -90,7 +90,7 @@ class OwnEncoder:
             towers = DualEncoder(encoder, questions)
             self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype)
             self.encode_passages = functools.partial(towers.encode_passages, dtype=dtype)
-            # Vectors of each tower by itself would be kept under the same name.
+            # With the first tower's digest, its own vectors would be kept under the same name.
             both = f"{encoder.digest()} {questions.digest()}".encode()
             self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
 

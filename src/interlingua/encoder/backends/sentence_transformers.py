@@ -56,7 +56,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
         check_version(sentence_transformers.__version__)
         folder = locate(model, patterns=FILES)
         refuse_foreign_code(folder)
-        # No such model, a broken one, modules that the library lacks: each raises another kind.
+        # A missing model, a broken one, unknown modules: each raises another kind of exception.
         try:
             self._model: Any = sentence_transformers.SentenceTransformer(
                 str(folder), device=choices.device, model_kwargs=options, trust_remote_code=False
@@ -101,7 +101,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
         return cls(model, choices)
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
-        # The library says nothing of what it cuts, so the texts are tokenized a second time.
+        # The library does not report which texts it cuts, so they are tokenized a second time.
         if self._limit is not None and self.counts_tokens:
             prompted = [prompt + text for text in texts]
             ids = self._model.tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
@@ -118,7 +118,7 @@ def check_version(version: str) -> None:
     """Refuse a release that is too old.
 
     Raises:
-        MissingExtraError: it is.
+        MissingExtraError: the release is too old.
     """
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:
@@ -186,8 +186,9 @@ def _refuse_foreign_module(name: Any, folder: Path) -> None:
     import torch
     from sentence_transformers.util import import_from_string
 
-    # A path may lead through the package to what it imports (`sentence_transformers.x.os.system`):
-    # what is found there must be a class of its own, and a module of torch.
+    # A path may lead through the package to something that the package imports
+    # (`sentence_transformers.x.os.system`). So the object found must be a class that is defined in
+    # the package and derived from torch's Module.
     found = None
     if isinstance(name, str) and re.fullmatch(r"sentence_transformers(\.[A-Za-z_]\w*)+", name):
         try:

@@ -26,9 +26,9 @@ PRECOMPUTED = "precomputed vectors"
 class VectorsEncoder(ForeignEncoder):
     """A folder of ``NAME.npy`` files, (n, d), each next to a ``NAME.txt`` with its texts.
 
-    The text of row i is in line i. An array of a ``.npz`` file has the array's name, or that of the
-    file where it holds one. Texts are compared without regard to the white space around and between
-    words. If a text occurs twice, its first vector is taken.
+    The text of row i is in line i. For an array of a ``.npz`` file, NAME is the array's name, or
+    the file's name if the file holds a single array. Texts are compared without regard to the white
+    space around and between words. If a text occurs twice, its first vector is taken.
 
     Args:
         folder: with the files.
@@ -96,7 +96,7 @@ class VectorsEncoder(ForeignEncoder):
         count = 0
         with open_text(lines) as text:
             for count, line in enumerate(text, 1):
-                # The first place of a text stays; another one is looked at only to count it.
+                # The first place of a text is kept; a later one is only compared, to count it.
                 place = self._places.setdefault(_key(line), (len(self._arrays), count - 1))
                 if count <= len(vectors) and place != (len(self._arrays), count - 1):
                     known = [*self._arrays, vectors][place[0]][place[1]]
@@ -135,7 +135,7 @@ def _arrays(folder: Path) -> Iterator[tuple[Path, str, Float32[ndarray, "n d"]]]
             yield file, file.stem, map_array(file)
             continue
         found = dict(arrays_of(file))
-        # The only array of a file has the file's name: numpy calls it arr_0.
+        # A file's only array gets the file's name, since numpy calls it arr_0.
         if len(found) == 1:
             (array,) = found.values()
             yield file, file.stem, array

@@ -9,8 +9,9 @@
     config_sentence_transformers.json    prompts, and our own settings under "interlingua"
     int8_ranges.json                     steps of int8 vectors, if they were measured
 
-Both sentence-transformers and transformers read what is written here, and what those write is read
-here, as far as a family of ``encoder/modeling/families.py`` and its modules are supported.
+Both sentence-transformers and transformers can read the files that are written here. This module
+can read the files that they write, if ``encoder/modeling/families.py`` has the family and the
+modules are supported.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from interlingua.vocabulary.model_files import (
 )
 
 MODEL_TYPES = tuple([name for name, family in FAMILIES.items() if "model_type" not in family.fixed])
-"""Possible values in ``config.json``; JinaBERT's families have BERT's, see ``family_of``."""
+"""Possible types in ``config.json``; JinaBERT's families have BERT's type, see ``family_of``."""
 # Older versions of sentence-transformers write the pooling as one boolean for each kind.
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_cls_token": "cls",
@@ -74,26 +75,26 @@ class EncodingSettings:
     """True if sentence-transformers shall scale vectors to length 1 (the stored Normalize
     module)."""
     max_tokens: int = 512
-    """Longer texts are cut."""
+    """Largest number of tokens of a text; longer texts are cut."""
     prompts: dict[str, str] = field(default_factory=dict)
     """Named texts to put in front of an input, e.g. ``{"query": "query: "}``."""
     default_prompt: str | None = None
     """Name of the default prompt."""
     matryoshka_dims: tuple[int, ...] = ()
-    """Widths that the embeddings were trained to be cut to; none = as a whole only."""
+    """Widths to which the embeddings were trained to be cut; empty = only the full width."""
     truncate_dim: int | None = None
     """Number of elements to which vectors are cut, before they are scaled to length 1; None = they
     are not cut."""
     int8_ranges: dict[int, Int8Ranges] = field(default_factory=dict)
-    """Ranges of vectors of length 1, by their width: what the steps of int8 vectors are, see
+    """Ranges of vectors of length 1, by their width; they determine the steps of int8 vectors, see
     ``encoder/vector_format.py``."""
 
     def prompt_text(self, prompt: str | None) -> str:
         """Return the text to put before an input.
 
         Args:
-            prompt: the name of a prompt, or a text that ends with no letter (``"query: "``); "" =
-                nothing, None = the default.
+            prompt: the name of a prompt, or a text that does not end with a letter
+                (``"query: "``); "" = nothing, None = the default.
 
         Raises:
             ConfigError: it is neither.
@@ -132,7 +133,7 @@ def write_directory(
         weights: its state dict; empty = all but the weights is written.
         settings: pooling, prompts and limits.
         special_tokens: ``{"pad_token": "<pad>", ...}``.
-        spells_special_tokens: see ``Vocabulary``; transformers splits them then, too.
+        spells_special_tokens: see ``Vocabulary``; if True, transformers splits special tokens too.
         after_pooling: classes of the modules between pooling and the last scaling, see
             ``encoder/post_pooling.py``.
     """
@@ -153,8 +154,8 @@ def write_directory(
     write_modules(folder, modules, settings, after_pooling=after_pooling)
     # Both forms of the pooling, so that older versions read the model too.
     booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
-    # The width has its old name: versions from 5.4 on take it silently, those before refuse the new
-    # one.
+    # The key of the width has its old name: versions from 5.4 on accept it silently, and earlier
+    # versions refuse the new name.
     width = {"word_embedding_dimension": config.hidden_size}
     write_model_json(
         folder / "1_Pooling" / "config.json",
@@ -202,10 +203,10 @@ def write_modules(
 
     Args:
         folder: an existing folder.
-        modules: path and class of each up to pooling.
+        modules: path and class of each module up to the pooling.
         settings: the prompts, whether a Normalize module comes last, and how vectors are cut and
             kept.
-        after_pooling: classes of the modules in between.
+        after_pooling: classes of the modules between pooling and the last scaling.
     """
     kinds = list(after_pooling)
     if settings.normalize:
@@ -232,7 +233,7 @@ def write_modules(
     }
     if settings.truncate_dim is not None:
         described["truncate_dim"] = settings.truncate_dim
-    # Settings that sentence-transformers has no key for; it passes over ours.
+    # Settings that sentence-transformers has no key for; it ignores our key.
     own: dict[str, Any] = {"include_special": settings.include_special}
     if settings.matryoshka_dims:
         own["matryoshka_dims"] = settings.matryoshka_dims
@@ -272,7 +273,7 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
             f"{folder}: model_type {raw.get('model_type')!r} is not supported; use one of:"
             f" {', '.join(MODEL_TYPES)}"
         )
-    # Families with rotary positions, and with ALiBi, may name those in the same key.
+    # Families with rotary positions or with ALiBi may name them in position_embedding_type too.
     learned = FAMILIES[family_of(raw) or "bert"].fixed.get("positions") is None
     kind = raw.get("position_embedding_type") or "absolute"
     if (learned and kind != "absolute") or raw.get("is_decoder"):
@@ -286,7 +287,7 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
             " encoder's config.json"
         )
     config = read_backbone_config(folder, raw)
-    # The weights have the last word on what the config leaves open, such as a table of types.
+    # The weights decide what the config leaves open, such as a table of token types.
     weights, config = from_huggingface_names(read_weights(folder), config, folder)
     return config, weights, read_model_settings(folder, config.max_tokens)
 
@@ -307,7 +308,7 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
     try:
         return family.shape(raw)
     except (ConfigError, TypeError) as error:
-        # A TypeError says that a size is missing which must be there.
+        # A TypeError means that a required size is missing.
         raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
 
 
@@ -403,10 +404,10 @@ def read_described_settings(folder: Path, *, include_special: bool) -> dict[str,
 
 
 def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
-    """Return the only pooling of a Pooling module, which may list several to be joined."""
+    """Return the pooling of a Pooling module; refuse a module that joins several poolings."""
     chosen = values.get("pooling_mode")
     modes = [chosen] if isinstance(chosen, str) else list(chosen or ())
-    # The new key comes first; an old boolean of a kind that is unknown here is refused by its name.
+    # The new key takes precedence; an old boolean of an unknown kind is refused below, by its key.
     if not modes:
         old = [key for key in values if key.startswith("pooling_mode_") and values[key] is True]
         modes = [OLD_POOLING_KEYS.get(key, key) for key in old]
@@ -425,7 +426,7 @@ def read_json(
 
     Args:
         path: the file.
-        missing: instead of a file that is not there; None = it must be.
+        missing: result if the file does not exist; None = the file must exist.
         schema: the type of its content, see ``vocabulary/model_files.py``.
 
     Raises:

@@ -28,7 +28,7 @@ ACTIVATION_CLASSES: dict[Activation, str] = {
 }
 """Our name -> the class that sentence-transformers writes into a Dense module's ``config.json``."""
 SENTENCE = "sentence_embedding"
-"""Name in sentence-transformers of a module's input if it is the pooled vector."""
+"""Name that sentence-transformers gives to a module's input if it is the pooled vector."""
 
 
 def write_post_pooling(layers: PostPooling, folder: Path) -> None:
@@ -91,7 +91,7 @@ def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
     """Refuse a model that cuts its vectors to more elements than they have.
 
     Raises:
-        CheckpointError: it does.
+        CheckpointError: ``truncate_dim`` is larger than ``width``.
     """
     if truncate_dim is not None and truncate_dim > width:
         raise CheckpointError(
@@ -107,7 +107,7 @@ def _read_dense(folder: Path) -> Dense:
             f"{folder}: a Dense module with a residual or another input is not supported; use"
             " another model"
         )
-    # Without memory of its own: the file says how large the layer is, and must hold as much.
+    # Made without memory: config.json states the layer's size, which the weight file must match.
     with meta_device():
         layer = Dense(
             values["in_features"],
@@ -148,8 +148,8 @@ def _activation(values: dict[str, Any], folder: Path) -> Activation:
     # tanh is the default of sentence-transformers.
     written = values.get("activation_function") or ACTIVATION_CLASSES["tanh"]
     by_class = {path.rpartition(".")[2]: name for name, path in ACTIVATION_CLASSES.items()}
-    # Only by the class, since torch also exports it from other modules (torch.nn.Tanh). A class of
-    # another library is never imported.
+    # Only the name of the class is compared, since torch exports a class from several modules
+    # (torch.nn.Tanh). A class of another library is never imported.
     name: Activation | None = None
     if written.startswith("torch.nn."):
         name = by_class.get(written.rpartition(".")[2])

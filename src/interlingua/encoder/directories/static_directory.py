@@ -32,8 +32,8 @@ from interlingua.vocabulary.model_files import AnyModelFile, BackboneFile, Modul
 
 MODULE = "StaticEmbedding"
 TABLES = ("embedding.weight", "embeddings")
-"""Names of a table in sentence-transformers and in Model2Vec; the first reads the second's name
-too."""
+"""Names of a table in sentence-transformers and in Model2Vec; sentence-transformers reads both
+names."""
 MODEL_TYPE = "model2vec"
 LARGEST = 127
 """Largest value of a signed byte, on both sides of zero."""
@@ -85,7 +85,7 @@ def read_static(
     if rows is not None:
         table = table[rows.long()]
     table = table.float()
-    # Weights are multiplied in, once and for all.
+    # The vectors are multiplied by the weights here, so that the weights are not needed later.
     if weights is not None:
         table = table * weights.float()[:, None]
     try:
@@ -99,7 +99,7 @@ def _check_shapes(folder: Path, table: Tensor, rows: Tensor | None, weights: Ten
     """Refuse tensors that do not fit each other.
 
     Raises:
-        CheckpointError: they don't.
+        CheckpointError: two of them do not fit each other, or one is invalid.
     """
     tokens = len(table)
     if rows is not None:
@@ -135,7 +135,7 @@ def static_settings(folder: Path) -> EncodingSettings:
         CheckpointError: a file is broken, or it has modules that are not supported.
     """
     kinds = [kind for _, kind in listed_modules(folder, (MODULE,))]
-    # By the last module; Model2Vec, which has no list of modules, says it in its config.
+    # The last module decides; Model2Vec has no list of modules, and its config states it.
     if kinds:
         normalize = kinds[-1] == "Normalize"
     else:
@@ -162,12 +162,12 @@ def write_static(
 
     Args:
         folder: an existing folder.
-        table: a row a token; None = all but the table is written.
+        table: one row per token; None = all but the table is written.
         config: its shape.
         settings: prompts, and whether vectors have length 1.
         special_tokens: ``{"pad_token": "<pad>", ...}``.
         spells_special_tokens: see ``Vocabulary``.
-        dtype: of the stored table; int8 has a scale a row. None = as it is.
+        dtype: of the stored table; int8 has one scale per row. None = as it is.
         after_pooling: classes of the modules between pooling and the last scaling.
     """
     tensors: dict[str, Tensor] = {}
@@ -200,7 +200,7 @@ def _stored(table: Tensor, dtype: torch.dtype | None) -> dict[str, Tensor]:
 
 
 def int8_rows(table: Tensor) -> tuple[Tensor, Tensor]:
-    """Quantize to int8 values and a scale per row, with the product nearest to the table.
+    """Quantize to int8 values and a scale per row, whose product is nearest to the table.
 
     The scale of a row of zeros is 1.
     """

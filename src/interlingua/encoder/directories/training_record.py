@@ -35,10 +35,10 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
         model: a model directory.
 
     Returns:
-        ``method``, ``seed``, ``arm`` (a digest of the config without the seed and all that decides
-        no number) and, once the run has ended, its cost: ``step``, ``pairs``, ``tokens`` of both
-        sides, wall ``seconds``, ``cpu_seconds`` where they were measured, ``peak_rss_bytes``. None
-        for a model that is not in a run's folder.
+        ``method``, ``seed``, ``arm`` (a digest of the config without the seed and settings that
+        affect no number) and, once the run has ended, its cost: ``step``, ``pairs``, ``tokens`` of
+        both sides, wall ``seconds``, ``cpu_seconds`` where they were measured, ``peak_rss_bytes``.
+        None for a model that is not in a run's folder.
     """
     run = Path(model).expanduser().resolve().parent
     try:
@@ -49,7 +49,7 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
             "arm": _arm(config),
         }
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        # The last line is the summary once a run has ended, and else one of its steps.
+        # The last line is the summary once a run has ended; until then it is the line of a step.
         cost: dict[str, Any] = {}
         if lines:
             last = parse_json(lines[-1])
@@ -80,7 +80,7 @@ def _cost(final: dict[str, Any]) -> dict[str, Any]:
     pairs = final.get("pairs") or sum(final.get("exposure", {}).values())
     rate = final.get("pairs_per_second")
     tokens = final.get("tokens")
-    # Where no count was kept, from the rates.
+    # If tokens were not counted, their number is computed from the rates.
     if not tokens and rate:
         tokens = round(pairs * final["tokens_per_second"] / rate)
     found = {name: final.get(name) for name in ("step", "seconds", "cpu_seconds", "peak_rss_bytes")}

@@ -155,7 +155,7 @@ def forced_name() -> str:
 
 
 def is_variant_forced() -> bool:
-    """Return whether ``INTERLINGUA_KERNELS`` names a variant of the kernels, and so the kernel."""
+    """Return whether ``INTERLINGUA_KERNELS`` names a variant, and so forces the kernel."""
     return os.environ.get(kernels.KERNELS_VARIABLE) in kernels.KERNEL_VARIANTS
 
 
@@ -234,7 +234,7 @@ def _machine(kernel: str) -> str:
     variant = kernels.variant(kernel) or "no kernel"
     # Rates of an older source of the same version would be wrong now.
     code = f"{kernels.source_digest(Path(kernels.__file__).with_name(f'{kernel}.c')):08x}"
-    # Torch may be kept from instructions that the processor has.
+    # Torch may be configured not to use all instructions that the processor has.
     used = torch.backends.cpu.get_cpu_capability()
     # Several kinds of machines may share a home folder. Rates by another clock are not comparable.
     parts = (processor(), used, variant, code, torch.__version__, __version__, CLOCK.__name__)

@@ -1,11 +1,11 @@
 """The backbone in one call of compiled code, for inference on a CPU: layers of every shape.
 
 The kernel ``layers`` takes a batch through all layers. The operations between two products (biases,
-activations, residual sums, norms, softmax) is done while the rows are in the cache. This module
+activations, residual sums, norms, softmax) are done while the rows are in the cache. This module
 lays out its weights: matrices in panels, with the numbers in the order that the kernel reads them,
-and everything in ``struct``s of pointers. A panel is a group of outputs. Within it, four bytes of
-inputs (one float32, two bfloat16 or int16, four int8) of each output follow one another, as one
-instruction multiplies that many; a variant may take eight int8 at once.
+and everything in ``struct``s of pointers. A panel is a group of outputs. Within it, each output has
+four adjacent bytes of inputs (one float32, two bfloat16 or int16, four int8), since one instruction
+multiplies that many; a variant may take eight int8 at once.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _PAIRS = 5
 """Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tile_products.h."""
 TILE_HEAD_WIDTH = 32
 TILE_WIDTH = 64
-"""Divisor of the widths of heads and rows that products by tiles require."""
+"""Products by tiles require widths of heads and of rows that are multiples of these numbers."""
 UNSIGNED = 128
-"""Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
+"""Added to weights in bytes: the instruction multiplies unsigned bytes by signed bytes."""
 MAX_ROTARY_POSITIONS = 1 << 17
 """Angles of this number of positions take 32 MB with heads of width 64. A model's config can state
 any number, as no weights depend on it."""
 MIN_PRODUCTS = 1 << 25
-"""Multiplications of weights by activations that are worth a thread: a fifth of a millisecond to
-one, by dtype."""
+"""Number of multiplications of weights by activations that is worth one more thread: they take 0.2
+to 1 millisecond, depending on the dtype."""
 
 
 # The four structures repeat those of the kernel, field by field and in the same order.
@@ -96,14 +96,14 @@ class WeightLayout(NamedTuple):
 
     Attributes:
         panel: outputs that are stored together.
-        bfloats: whether it multiplies bfloats; without, activations are float32, and weights
-            become that on their way.
-        tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
+        bfloats: whether it multiplies bfloats; if not, activations are float32, and weights are
+            converted to float32 on the way to a product.
+        tiles: whether it multiplies by tiles (AMX): bfloats, bytes, and float32 as pairs of
             bfloats.
         bytes_together: inputs of an output that are adjacent if weights are int8.
-        bytes_to_bfloats: whether products of bytes give bfloats; without, what is not int8 in an
-            int8 encoder is float32.
-        int16s: whether it multiplies int16, by activations that are float32 between products.
+        bytes_to_bfloats: whether products of bytes give bfloats; if not, everything in an int8
+            encoder that is not int8 is float32.
+        int16s: whether it multiplies int16; activations are then float32 between products.
     """
 
     panel: int
@@ -268,8 +268,7 @@ class CompiledBackbone:
         Raises:
             IndexError: an id is not in the vocabulary, or a sentence is longer than there are
                 positions.
-            ValueError: the boundaries of the sentences do not go from 0 to the number of tokens,
-                rising.
+            ValueError: the boundaries of the sentences do not rise from 0 to the number of tokens.
         """
         ids = _longs(input_ids)
         starts = _longs(cu_seqlens)
@@ -301,7 +300,7 @@ class CompiledBackbone:
         return torch.from_numpy(states)
 
     def _threads(self, tokens: int) -> int:
-        """Return the number of threads: as many as torch may use and the work is worth.
+        """Return the number of threads: all that torch may use, or fewer if there is little work.
 
         Their number changes no bit of the result.
         """
@@ -378,7 +377,7 @@ class CompiledBackbone:
         else:
             matrix = weight.detach().to(dtype)
         if factors is not None:
-            # The kernel's Hadamard matrix H is of +-1, that of `rotate` has rows of length 1.
+            # The kernel's Hadamard matrix has entries +-1; `hadamard` gives rows of length 1.
             factors = factors[:, 0] / math.prod(mixed(inputs)) ** 0.5
             scales = self._floats(self._filled(factors))
         if self._type(dtype) == _PAIRS:
@@ -446,8 +445,8 @@ class Int16Backbone(CompiledBackbone):
 
     Most processors multiply two int16 in the time of one float32; Intel's without tiles have an
     instruction for bfloats that takes longer than float32. Activations are float32, and rounded to
-    int16 for each product. Vectors in bfloat16 are several times as near to those in float32 as by
-    bfloats. Of an int8 encoder, attention in the last layers is in int16.
+    int16 for each product. With dtype bfloat16, vectors are several times nearer to those in
+    float32 than by products of bfloats. In an int8 encoder, attention in the last layers is int16.
     """
 
     multiplies_int16 = True

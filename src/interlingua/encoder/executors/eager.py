@@ -1,4 +1,4 @@
-"""A layer in training in torch's own operations: any shape, on any device.
+"""A layer in training, computed by torch's own operations: any shape, on any device.
 
 The tests compare the faster executors with it.
 """
@@ -26,7 +26,7 @@ class EagerSteps:
     """
 
     def __init__(self, layer: LayerWeights, layout: Layout) -> None:
-        # Its parts go by their names: `inference.py` has the same ones laid out in another way.
+        # Any, since only the names of parts matter: `inference.py` has parts in another layout.
         self.layer: Any = layer
         self.layout = layout
         self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
@@ -84,5 +84,5 @@ def _with_norms(
     if query_norm is None or key_norm is None:
         return qkv
     queries, keys, values = qkv.chunk(3, dim=-1)
-    # Autocast computes norms in float32: back to what goes into products.
+    # Autocast computes norms in float32: convert them back to the type of the products.
     return torch.cat([query_norm(queries), key_norm(keys), values], dim=-1).to(qkv.dtype)

@@ -1,8 +1,8 @@
 """A layer in training by the kernel ``training``: one pass between two matrix products.
 
-The same layer as in ``layer.py``, with the same random numbers and the same gradients. If torch
-takes a dozen operations, each of which reads and writes all activations, is one pass here, in
-float32 whatever the activations' type. The matrix products stay torch's. Each of the three passes
+The same layer as in ``layer.py``, with the same random numbers and the same gradients. A dozen
+operations of torch, each of which reads and writes all activations, are one pass here, computed in
+float32 for any type of activations. torch still computes matrix products. Each of the three passes
 (attention, activation, residual sum with norm) is an autograd function: its forward pass saves what
 the backward pass of the kernel needs, and the random bytes by which it dropped elements. Threads
 take parts of the rows or sentences; gradients of weights are summed per part, then over the parts.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from interlingua.batches.packing import LengthGroups
     from interlingua.encoder.modeling.attention import Layout
 
-# The kernel has no code for the rest of a row after whole vectors of this number of floats.
+# The kernel supports only rows that consist of whole vectors of this number of floats.
 FUSED_LANES = 16
 
 
@@ -100,12 +100,12 @@ class FusedSteps(EagerSteps):
 
 
 def struct_fields(kind: Any, *names: str) -> list[tuple[str, Any]]:
-    """Return fields of one type for a ``struct`` of the kernel's."""
+    """Return fields of one type for a ``struct`` of the kernel."""
     return [(name, kind) for name in names]
 
 
 class _Dropout(ctypes.Structure):
-    """The kernel's ``struct`` of this name: random bytes, the least kept one, and the scale."""
+    """The kernel's ``struct`` of this name: random bytes, the lowest byte to keep, the scale."""
 
     _fields_ = [
         ("random", ctypes.c_void_p),
@@ -266,7 +266,7 @@ class _Attention(torch.autograd.Function):
         # For the backward pass two numbers of each row's softmax are kept in place of its weights,
         # which are computed again.
         stats = _floats(qkv, len(qkv), heads, 2)
-        # A byte for each weight: heads times l^2 of a sentence of l tokens.
+        # One byte per attention weight: a sentence of l tokens has heads * l^2 weights.
         sizes = [sequences * heads * length**2 for _, sequences, length in groups.groups]
         random = _random(rate, sizes)
         starts, places = _places(groups, heads)
@@ -315,7 +315,8 @@ def _check_attention(
 ) -> None:
     """Refuse sentences by which the kernel would read beyond the tensor.
 
-    The kernel uses only the positions of the sentences and the width, and checks no end.
+    The kernel uses only the positions of the sentences and the width; it does not check where the
+    tensor ends.
     """
     width = qkv.shape[1] // 3
     if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * FUSED_LANES):
@@ -361,7 +362,7 @@ def _places(
 def _by_work(starts: Int64[np.ndarray, " b+1"]) -> list[int]:
     """Return bounds of parts of sentences of about equal cost, one part per useful thread."""
     lengths = np.diff(starts)
-    # Attention costs l^2, and each of the l rows something besides.
+    # Attention costs l^2, plus a cost for each of the l rows.
     work = np.cumsum(lengths * (lengths + 2 * FUSED_LANES))
     parts = threads_for(int(work[-1]))
     # The sentences at which the sum passes 1/n, 2/n, ... of the whole; a long one may pass two.

@@ -1,8 +1,8 @@
 """A layer in training with ``run.compile``: one kernel between two matrix products.
 
 The states that go from layer to layer are in the products' type, bfloat16 under autocast; each sum
-and each norm is computed in float32. Under autocast on a GPU ``EagerSteps`` keeps them in float32,
-twice as much to read and to write.
+and each norm is computed in float32. Under autocast on a GPU ``EagerSteps`` keeps the states in
+float32, which doubles the bytes to read and to write.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def added(
     x: Float[Tensor, "t d"], product: Float[Tensor, "t d"], rate: float
 ) -> Float[Tensor, "t d"]:
     """Compute the residual sum, with dropout of the new term."""
-    # To the products' type at the very end, so that one rounding is all that a sum loses.
+    # Converted to the products' type only at the end, so that a sum is rounded only once.
     return _sum(x, product, rate).to(product.dtype)
 
 
@@ -96,7 +96,7 @@ def _norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
 
 
 def _precise(x: Tensor) -> Tensor:
-    """Return the tensor in float32, or in float64 if it is (gradient checks)."""
+    """Return the tensor in float32, or in float64 if it has that type (gradient checks)."""
     if x.dtype == torch.float64:
         return x
     return x.float()

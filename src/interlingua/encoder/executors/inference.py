@@ -57,7 +57,7 @@ class FrozenBackbone:
         self.config = config
         self.dtype = dtype
         self.between = _between(dtype)
-        # Looked up, then cast: most rows are never used.
+        # Not cast here: rows are cast after they are looked up, since most are never used.
         self.words = backbone.word_embeddings.weight.detach()
         self.positions = backbone.position_table().detach().to(self.between)
         self.norm = _cast_norm(backbone.embedding_norm, self.between)
@@ -66,7 +66,7 @@ class FrozenBackbone:
         linear: _Linear = packed
         if dtype == torch.int8:
             linear = _ByteLinear
-        # Any, as `EagerSteps` takes their parts for those of `LayerWeights`.
+        # Any, since `EagerSteps` treats their parts as those of `LayerWeights`.
         self.layers: list[Any] = [
             _FrozenLayer(layer, self.between, packed, linear)
             for layer in backbone.layers
@@ -167,12 +167,12 @@ class _FrozenSteps(EagerSteps):
 
 
 def batch_size(tokens: int) -> int:
-    """Return the next larger size among those that batches on the CPU have.
+    """Return the smallest size for batches on the CPU that has room for ``tokens`` tokens.
 
-    It is at most a sixteenth more, or ``LEAST_STEP`` - 1 tokens. oneDNN generates code for each
-    size that it has not met before, about a megabyte for the four products of a small model. Its
-    cache bounds only a part of that, so that a server with batches of every size would grow for
-    days.
+    It is larger by at most a sixteenth, or by ``LEAST_STEP`` - 1 tokens. oneDNN generates code for
+    each size that it has not met before, about a megabyte for the four products of a small model.
+    Its cache bounds only a part of this memory, so a server with batches of every size would grow
+    for days.
     """
     # The largest power of two below the number of tokens.
     octave = 1 << max(0, tokens - 1).bit_length() >> 1
@@ -269,7 +269,7 @@ class _ByteLinear:
         self.activation = activation
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
-        # A factor for each row times one for each output undoes both roundings' scales.
+        # One factor per row and one per output undo the scales of the two roundings.
         rows, scales = quantize(x)
         y = whole_product(rows, self.weight) * scales * self.scales
         if self.bias is not None:

@@ -82,7 +82,8 @@ def choose_layer_executor(
     Args:
         backbone: of any shape.
         dtype: to compute in.
-        always_measure: also if there is nothing to choose, for ``interlingua info`` and "auto".
+        always_measure: measure even if there is nothing to choose, for ``interlingua info`` and
+            "auto".
 
     Raises:
         ConfigError: ``INTERLINGUA_EXECUTOR`` names no executor.

@@ -18,12 +18,12 @@ from interlingua.runtime.portions import ceil_div
 
 LANES = 16
 _MOST = 32
-"""Largest whole number, as in kernels/whole_rows.h."""
+"""Largest number of strides that are mixed, as in kernels/whole_rows.h."""
 _LARGEST = 127
 LARGEST_INT16 = 2047
 """Largest activation that int16 weights are multiplied by; as in kernels/whole_rows.h."""
 PRECISE_LAYERS = 3
-"""Number of last layers with attention computed without bytes."""
+"""The last 1 / ``PRECISE_LAYERS`` of the layers compute attention without bytes."""
 
 
 def attention_dtypes(dtype: torch.dtype, finer: torch.dtype, layers: int) -> list[torch.dtype]:
@@ -94,8 +94,9 @@ def quantize_to_int16(
 ) -> tuple[Int16[Tensor, "o d"], Float32[Tensor, "o 1"]]:
     """Quantize rotated rows of a weight to whole numbers; return them and their scales.
 
-    They are as large as an int32 allows that sums up products with up to ``LARGEST_INT16``:
-    a row's absolute values times that fit it together, so that no order of adding overflows.
+    The numbers are as large as possible without overflow of an int32 that sums their products with
+    activations of up to ``LARGEST_INT16``. The sum of a row's absolute values times
+    ``LARGEST_INT16`` fits into the int32, so no order of adding overflows.
     """
     turned = rotate_rows(weight.float())
     # Rounding adds up to a half to each number.

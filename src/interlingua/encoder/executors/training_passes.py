@@ -36,8 +36,8 @@ TRAINING_EXECUTORS: tuple[Executor, ...] = ("kernel", "torch")
 WITH_ONEDNN: dict[Executor, Executor] = {"kernel": "kernel-onednn", "torch": "torch-onednn"}
 """The same with the float32 products of oneDNN."""
 ALLOWED = 3.0
-"""Error of oneDNN's products over that of torch's own, at most: sums are added in other orders.
-With bfloat16 it is thousands."""
+"""Largest allowed ratio of the error of oneDNN's products to that of torch's own, which add in
+another order. With bfloat16 the ratio is in the thousands."""
 _LENGTHS = (40, 32, 32, 24, 24, 20, 16, 16, 12, 12, 8, 4)
 """Tokens of the sentences of a trial."""
 SHAPE = BackboneConfig(
@@ -49,7 +49,7 @@ SHAPE = BackboneConfig(
 )
 """One layer of a small multilingual encoder, with the dropout that training has by default."""
 _TRIAL_SECONDS = 1.0
-"""More than encoding's: a pass forward and back is longer, and a run is."""
+"""Longer than a trial for encoding: a pass forward and back takes longer, and so does a run."""
 
 
 class Way(NamedTuple):
@@ -117,7 +117,7 @@ def choose_way(
     return choose_executor(
         names,
         kernel="training",
-        # With the names, so that runs with other candidates keep each other's rates.
+        # The names are part of the key, so that runs with other candidates keep separate rates.
         facts=[f"a layer of width {SHAPE.hidden_size}", ", ".join(names)],
         trial=functools.partial(_trial, ways),
     )
@@ -206,9 +206,10 @@ def _forward_and_back(
 
 @contextlib.contextmanager
 def computed_as(executor: Executor) -> Iterator[None]:
-    """Compute training in this process by an executor for the block.
+    """Let this process compute training by an executor for the block.
 
-    oneDNN's products are used only if they are exact here; a run may have started elsewhere.
+    oneDNN's products are used only if they are exact on this machine, since a run may have started
+    on another one.
     """
     before = torch.get_float32_matmul_precision()
     passes = executor.removesuffix("-onednn")

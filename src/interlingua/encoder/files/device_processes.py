@@ -56,7 +56,7 @@ class OnDevices:
         try:
             for task in tasks:
                 waiting.append(self.pool.submit(_task, function, task))
-                # Some tasks ahead keep all processes busy; all of them would be in memory at once.
+                # A few tasks ahead keep all processes busy; more would only fill the memory.
                 if len(waiting) >= _AHEAD * self.slots:
                     yield waiting.popleft().result()
             while waiting:
@@ -82,7 +82,7 @@ def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
     devices = visible_devices(count, device)
     # Not fork: threads of torch hold locks, and CUDA does not survive it.
     context = LibraryContext()
-    # All processes are started with the same arguments: which one is which, the queue decides.
+    # All processes start with the same arguments: the queue gives each of them its device.
     queue = context.SimpleQueue()
     for visible in devices:
         queue.put(visible)
@@ -125,7 +125,7 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
             f"--devices {count}: this machine has {gpus} GPUs; lower --devices, or pass --device"
             " cpu"
         )
-    # If the user shows only some GPUs, those are shared out, by their names there.
+    # If the environment shows only some GPUs, these are shared out, under their names there.
     names = [str(number) for number in range(gpus)]
     chosen = os.environ.get(_VISIBLE)
     if chosen:
@@ -147,5 +147,5 @@ def _task(function: Callable[..., _Result], task: tuple[Any, ...]) -> _Result:
     try:
         return function(*task)
     except InterlinguaError as error:
-        # Of the kinds of errors not all can be sent to another process; their texts can.
+        # Not all kinds of errors can be sent to another process, but their texts can.
         raise InterlinguaError(str(error)) from None

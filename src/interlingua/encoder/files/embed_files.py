@@ -88,7 +88,7 @@ class VectorOutput(NamedTuple):
 
     @property
     def to_folder(self) -> bool:
-        """True if each of several files has a file of vectors."""
+        """True if each file that is read gets a file of vectors in a folder."""
         return not self.to_parquet and (len(self.names) > 1 or self.path.endswith("/"))
 
     @property
@@ -98,7 +98,7 @@ class VectorOutput(NamedTuple):
 
     @property
     def bad_lines(self) -> Path:
-        """The file for lines that can't be read; for vectors in a store it is here."""
+        """The file for lines that can't be read; it is local even if vectors go to a store."""
         if is_remote(self.path):
             return Path(f"{name_of(self.path.rstrip('/'))}.bad-lines.tsv")
         if self.to_folder:
@@ -109,7 +109,7 @@ class VectorOutput(NamedTuple):
         """Return the file of vectors of each file that is read.
 
         Raises:
-            ConfigError: two files have the same one.
+            ConfigError: two files would have the same file of vectors.
         """
         if self.to_parquet:
             return dict.fromkeys(self.names, self.path)
@@ -137,7 +137,7 @@ def vector_output(files: Sequence[str], path: str) -> VectorOutput:
         path: see ``VectorOutput``.
 
     Raises:
-        ConfigError: vectors are not written to a file of that name.
+        ConfigError: vectors cannot be written to a file with such a name.
     """
     if _STANDARD_INPUT in files and (len(files) > 1 or path.endswith("/")):
         raise ConfigError(
@@ -174,15 +174,16 @@ def embed_files(
     """Embed files and write their vectors.
 
     Args:
-        encode: see ``Encode``; also takes ``out`` and ``report``, as
-            ``interlingua.encoder.encode.encode`` does.
+        encode: see ``Encode``; also takes ``out`` and ``report``, as ``Encoder.encode`` does.
         output: the files, and where their vectors go.
-        model: identity of the model and its settings: a folder with vectors of another is refused.
-        column: of tables; None = the one called by ``language``, or text.
+        model: identity of the model and its settings; a folder with vectors of another model or
+            other settings is refused.
+        column: the column to read from tables; None = the one named after ``language``, or
+            ``text``.
         language: of the lines, if the model needs it.
         on_error: how to handle lines that can't be read, see ``BadLines``.
-        ray: address of a Ray cluster that shares the work, without ``devices``; None = this
-            machine.
+        ray: address of a Ray cluster that shares the work, not used with several ``devices``; None
+            = this machine.
         ray_cores: cores of each task on the cluster.
         devices: processes of this machine that share the work.
         device: of these processes, ``cpu`` or ``cuda``; None = GPUs if there are any.
@@ -246,7 +247,7 @@ def _summary(
 ) -> list[str]:
     """Return the report of a run, in lines."""
     rows = sum(one.rows for one in made)
-    # Every part is empty if it would say nothing.
+    # A part of the report is empty if it has nothing to report.
     width = 0
     dtype = "float32"
     if made:
@@ -255,7 +256,7 @@ def _summary(
     files = ""
     if output.endswith("/") or len(made) + before > 1:
         files = f"{len(made)} files, "
-    # Ready vectors that a function or a file gives have no tokens.
+    # If a function or a file gives the vectors, the number of tokens is unknown.
     rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s"
     if report.tokens:
         rate += f", {report.tokens / seconds:,.0f} tokens/s"
@@ -283,7 +284,8 @@ class _Work:
         if self.workers is None:
             for name in names:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
-                    # No name for the vectors: the file that they map is moved behind the block.
+                    # The vectors get no name, since the file that they map is moved after the
+                    # block.
                     made = Made.of(
                         self.encode(
                             lines, out=path, report=self.report, show_progress_bar=self.count
@@ -303,7 +305,7 @@ class _Work:
             for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
                 row = 0
                 for _, texts, vectors in parts:
-                    # Refused with the line of its file, counted from 1.
+                    # The error names the file and the line, counted from 1.
                     check_finite(vectors, lambda at, name=name, row=row: f"{name}:{row + at + 1}")  # type: ignore[misc]
                     table.write(texts, vectors)
                     row += len(texts)
@@ -319,8 +321,8 @@ class _Work:
                 vectors = self.encode(texts, report=self.report, show_progress_bar=self.count)
                 yield name, texts, vectors
             return
-        # One copy goes to the workers, who are some windows ahead; they give vectors back in the
-        # same order.
+        # One copy goes to the workers, which are some windows ahead and return vectors in the same
+        # order.
         sent, kept = itertools.tee(portions)
         tasks = ((self.encode, texts) for _, texts in sent)
         found = self.workers.run(embed_window, tasks, encodes=True)
@@ -399,7 +401,7 @@ def _is_stream(name: str) -> bool:
 class _Count(Progress):
     """Number of lines that are done, and of all lines.
 
-    A file elsewhere is taken to have as many as the others until it is here.
+    A remote file is assumed to have as many lines as the others on average until it is fetched.
     """
 
     def __init__(
@@ -454,7 +456,7 @@ class _Count(Progress):
 
 
 class _Record:
-    """Files of a folder that are done, recorded in the folder after each.
+    """Finished files of a folder; the record in the folder is updated after each file.
 
     Args:
         folder: of vectors.

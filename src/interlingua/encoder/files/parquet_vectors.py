@@ -78,7 +78,7 @@ class ParquetVectors:
             if self._writer is not None:
                 self._writer.close()
         except OSError as problem:
-            # Of two errors the first one counts; the file goes with its temporary name.
+            # Of two errors the first one is raised; the temporary file is removed.
             if error is None:
                 kind, error, trace = OSError, problem, problem.__traceback__
         self._stack.__exit__(kind, error, trace)

@@ -2,9 +2,9 @@
 
 An encoder leaves a trace of the language in its vectors: the mean vector of German sentences is not
 that of Thai ones, so sentences of one language are nearer to each other than to their translations.
-The maps of this module remove the trace from the means and covariances of vectors of known
-language. None needs translations. With L languages and D dimensions, all statistics fit into L
-means and one D x D matrix, so any number of vectors streams by.
+The maps of this module remove this trace. They are estimated from the means and covariances of
+vectors whose language is known, without translations. With L languages and D dimensions, all
+statistics fit into L means and one D x D matrix, so any number of vectors can be streamed.
 
 - ``center``: x - mu, where mu is the mean of the languages' means.
 - ``project``: (I - U U')(x - mu), where the columns of U span the differences of the languages'
@@ -62,7 +62,7 @@ def language_statistics(
     """Compute means and covariance of vectors by language, in one pass over blocks of them.
 
     Args:
-        vectors: a language and some of its vectors, any number of blocks in any order.
+        vectors: pairs of a language and a block of its vectors, any number of them in any order.
         need_covariance: if False, the D x D sums are skipped (only ``erase`` reads them) and the
             covariance is zero.
 
@@ -131,7 +131,7 @@ class LanguageMap:
         """Map vectors.
 
         Args:
-            vectors: as the map was estimated on: of length 1 where those were.
+            vectors: like those that the map was estimated on: of length 1 if those were.
             languages: code of each vector's language; needed by ``shift``.
             normalize: scale the results to length 1.
 
@@ -181,7 +181,7 @@ def fit_language_map(
 
     *Symbols*: X the vectors, Z the one-hot language, mu the mean. Differs from the paper: every
     language has the same weight; the mean is then taken away too, which no linear classifier can
-    notice, but cosines do; with a ``rank`` below L - 1 P projects onto ``rank`` directions of
+    notice, but cosines do; if ``rank`` is below L - 1, P projects onto the ``rank`` directions of
     largest singular value.
 
     Args:
@@ -224,7 +224,7 @@ def _directions(columns: Float64[ndarray, "d l"], rank: int | None) -> Float64[n
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
     # The differences from a mean sum to zero, so the last singular value of L columns is always a
     # rounding error.
-    # Equal means leave values of 0, of which the lower bound keeps none.
+    # If all means are equal, all values are 0, and the lower bound makes sure that none is kept.
     kept = int((values > RELATIVE_TOLERANCE * max(values[0], 1e-30)).sum())
     if rank is not None:
         kept = min(rank, kept)
@@ -236,7 +236,8 @@ def _square_roots(
 ) -> tuple[Float64[ndarray, "d d"], Float64[ndarray, "d d"]]:
     """Compute the pseudo-inverse of the matrix's symmetric square root, and the root."""
     values, vectors = np.linalg.eigh(covariance)
-    # In rising order; rounding leaves small and even negative values where there is no variance.
+    # Values are in rising order; rounding leaves small, even negative ones where there is no
+    # variance.
     kept = values > RELATIVE_TOLERANCE * values[-1]
     roots = np.sqrt(np.where(kept, values, 0.0))
     # The inner `where` keeps numpy from dividing by zero, and from warning of it.

@@ -21,7 +21,7 @@ MAP_FILE = "language_map.safetensors"
 
 def write_map(language_map: LanguageMap, path: PathLike) -> None:
     """Write a map as float32."""
-    # Imported here, as below: the module is read by commands that touch no map.
+    # Imported here, as below, since commands that use no map import this module too.
     from safetensors.numpy import save
 
     tensors = {"weight": language_map.weight, "bias": language_map.bias}

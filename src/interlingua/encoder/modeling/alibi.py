@@ -15,15 +15,15 @@ from torch import Tensor
 from interlingua.runtime.devices import on_device
 
 STEEPNESS = 8
-"""The last of n heads, a power of two, has the slope 2^-8."""
+"""If the number of heads is a power of two, the last head has the slope 2^-8."""
 
 
 def alibi_slopes(heads: int) -> list[float]:
     """Compute the slope of each head, positive.
 
-    For n heads, n a power of two, the slopes are 2^(-8/n), 2^(-16/n), ... 2^-8. Another number of
-    heads has those of the power of two below it, and for the rest the first, third ... slope of
-    twice that power, as in the code of the paper's authors.
+    For n heads, n a power of two, the slopes are 2^(-8/n), 2^(-16/n), ... 2^-8. For another number
+    of heads, the first heads have the slopes for the next lower power of two; the rest have the
+    first, third ... slopes for twice that power, as in the code of the paper's authors.
     """
     power = 1 << (heads.bit_length() - 1)
     slopes = [2 ** (-STEEPNESS * head / power) for head in range(1, power + 1)]
@@ -45,7 +45,7 @@ def alibi_bias(
         queries: positions of the tokens that look.
         keys: positions of the tokens that they look at.
         heads: number of heads.
-        dtype: of the scores; computed in float32.
+        dtype: of the scores; the bias is computed in float32 before it is converted.
     """
     distances = (queries[:, None, :, None] - keys[:, None, None, :]).abs()
     slopes = slopes_tensor(heads, keys.device)

@@ -104,7 +104,7 @@ class Architecture:
 
     @property
     def anchor(self) -> str:
-        """The parameter by which a model is found among others."""
+        """The parameter by which the encoder is found among all parameters of a file."""
         return f"{self.embeddings['word_embeddings']}.weight"
 
     @property
@@ -153,7 +153,7 @@ class Architecture:
                 continue
             _, number, part = module.split(".")
             stack = by_part[part]
-            # A stack comes with its first module; the others of it are passed over.
+            # A stack is yielded for its first module; its other modules are skipped.
             if part == stack.ours[0]:
                 prefix = f"{self.layer_prefix}{number}"
                 ours = tuple([f"layers.{number}.{one}.{kind}" for one in stack.ours])

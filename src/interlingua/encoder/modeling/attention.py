@@ -6,8 +6,8 @@ else the sentences are sorted into groups of equal length, and the attention of 
 sentences of l tokens is one dense product over (n, heads, l, head width). A ``Layout`` holds this
 order; the backbone moves the tokens into it once before the layers and back once after them.
 
-A GPU would have to run some dozens of small kernels for each group. In this order too it runs one
-for all sentences where it can, see ``efficient_attention.py``.
+A GPU would have to run some dozens of small kernels for each group. So, where possible, it runs a
+single kernel for all sentences in this order too, see ``efficient_attention.py``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Layout:
         by_length: the order and the groups, or None for FlashAttention.
         cu_seqlens: sentence boundaries on the device, for FlashAttention; else None.
         max_seqlen: longest sentence.
-        rotations: made once for all layers, by the base of their angles and the width of a head.
+        rotations: cosines and sines, made once for all layers; the keys are the base of the angles
+            and the width of a head.
         counts_places: whether ``positions`` are the places of tokens in their sentences, and so
             equal in sentences of equal length; methods may give others.
     """
@@ -72,7 +73,7 @@ class Layout:
 
         Args:
             cu_seqlens: sentence boundaries; on the host, so that nothing waits for the device.
-            flash: for FlashAttention, or for groups of equal length.
+            flash: True = for FlashAttention, False = for groups of equal length.
             device: device of the tokens; default: device of the boundaries.
         """
         if device is None:
@@ -109,8 +110,8 @@ class Layout:
         return self.rotations[key]
 
     def with_positions(self, positions: Int[Tensor, " t"]) -> Layout:
-        """Return the same order with other positions, which are arranged in it already."""
-        # The angles that have been made are of the positions before.
+        """Return the same order with other positions, which must be arranged in this order."""
+        # The angles that have been made belong to the previous positions.
         return replace(self, positions=positions, rotations={}, counts_places=False)
 
     def group_positions(self, start: int, n: int, length: int) -> Int[Tensor, "m l"]:
@@ -212,7 +213,8 @@ def attend(
         dropout_rate: probability of zeroing an attention weight.
         rotary_base: turn queries and keys by their positions, with angles of this base.
         window: number of neighbors that a token sees on either side; default: its whole sentence.
-        alibi: take from each score a penalty on the distance; not in FlashAttention's order.
+        alibi: subtract from each score a penalty on the distance; not supported in FlashAttention's
+            order.
     """
     tokens = qkv.shape[0]
     width = qkv.shape[1] // 3
@@ -226,7 +228,7 @@ def attend(
     if by_length is None:
         return _flash(by_sentence, layout, window, dropout_rate).reshape(tokens, width)
     sees_all = not alibi and (window is None or layout.max_seqlen <= window + 1)
-    # A single group is one kernel as it is.
+    # A single group needs only one kernel anyway.
     is_mixed = len(by_length.groups) > 1
     if (
         sees_all
@@ -320,13 +322,14 @@ def masked_attention(
     if q.is_cuda or not torch.is_grad_enabled():
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout_rate)
     # Spelled out, since the backward pass of the CPU's fused kernel is several times slower.
-    # Queries are scaled, not scores, which are more where a sentence is longer than a head is wide.
+    # Queries are scaled, not scores: if a sentence is longer than a head is wide, scores are more
+    # numerous.
     scores = torch.matmul(q * (1 / math.sqrt(q.shape[-1])), k.transpose(-1, -2))
     if mask is not None and mask.is_floating_point():
         scores = scores + mask
     elif mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
-    # Back to the type of the values, should the softmax have been computed in a wider one.
+    # Back to the type of the values, in case the softmax was computed in a wider one.
     return torch.matmul(dropout(scores.softmax(-1), dropout_rate).to(v.dtype), v)
 
 

@@ -1,8 +1,8 @@
 """The attention weights of the last layer.
 
-Fast attention never spells them out. So the layers before the last one run as always, and of the
-last one only what these weights need is computed. For each sentence's first token these are T
-scores for each head; the (l, l) matrix of a head is computed for a single sentence.
+Fast attention never computes them explicitly. So the layers before the last one run as always, and
+the last one is computed only as far as these weights require. For the first tokens of all sentences
+there are T scores per head; the (l, l) matrix of a head is computed only for a single sentence.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
     queries = layer.queries(states[batch.cu_seqlens[:-1].long()]).view(by_head)
     keys = layer.keys(states)
     if spec.rotary_base is not None:
-        # A first token has position 0, at which nothing is turned: only the keys are. With `flash`
-        # the layout keeps the tokens in the batch's order, here whatever the device is.
+        # A first token has position 0, where nothing is rotated, so only keys are rotated. With
+        # `flash` the layout keeps the tokens in the batch's order, which works on any device here.
         in_order = Layout.of(batch.cu_seqlens, flash=True)
         keys = apply_rotary(keys, in_order, heads=spec.heads, base=spec.rotary_base)
     keys = keys.view(by_head)
@@ -100,7 +100,7 @@ def softmax_by_sentence(
 
     Args:
         scores: of packed tokens.
-        sentence: to which each token belongs.
+        sentence: index of the sentence to which each token belongs.
         sentences: number of sentences.
     """
     rows = sentence[:, None].expand_as(scores)

@@ -96,8 +96,8 @@ class BackboneConfig(CheckedSettings):
     attention_probs_dropout_prob: DropoutRate = 0.1
     """Probability of zeroing an attention weight."""
     max_position_embeddings: NumPositions = 512
-    """Rows of the position table; RoBERTa-shaped models use the first ``pad_token_id + 1`` of them
-    for nothing. Without such a table: the longest sentence, in tokens."""
+    """Rows of the position table; RoBERTa-shaped models do not use the first ``pad_token_id + 1``
+    of them. Without such a table: the longest sentence, in tokens."""
     type_vocab_size: NumTypes = 0
     """Rows of the token-type table, of which row 0 is added to every token; 0 = no such table."""
     layer_norm_eps: NormEps = 1e-12
@@ -108,8 +108,8 @@ class BackboneConfig(CheckedSettings):
     """Family that it is saved as, which also sets the first position; static: no layers, see
     ``encoder/static.py``."""
     positions: Literal["learned", "rotary", "alibi"] = "learned"
-    """A table of vectors that are added to the embeddings, queries and keys that are turned by
-    their position, or scores that fall with the distance."""
+    """learned: a table of vectors is added to the embeddings; rotary: queries and keys are turned
+    by their position; alibi: scores fall with the distance."""
     rotary_base: float = 10_000.0
     """Base of the angles of rotary positions."""
     local_layers: tuple[int, ...] = ()
@@ -119,8 +119,8 @@ class BackboneConfig(CheckedSettings):
     local_rotary_base: float = 10_000.0
     """Base of the angles in these layers."""
     norm_first: bool = False
-    """Layers normalize what goes into their blocks, and the last one's states once more (pre-LN);
-    else the sums."""
+    """True if layers normalize the inputs of their blocks, and the last layer's states are
+    normalized once more (pre-LN); otherwise layers normalize the sums (post-LN)."""
     gated: bool = False
     """Feed-forward blocks have a gate (GeGLU with gelu, SwiGLU with silu)."""
     query_key_norm: bool = False
@@ -157,7 +157,7 @@ class BackboneConfig(CheckedSettings):
         return cls(**shape, **PRESETS[name])
 
     def __post_init__(self) -> None:
-        # Each size by itself is in the bounds of its type, so what is divided by is positive.
+        # The types bound each size by itself, so divisors are positive.
         if self.num_hidden_layers and not self.intermediate_size:
             raise ConfigError("intermediate_size: expected a whole number of at least 1, found 0")
         if self.pad_token_id >= self.vocab_size:
@@ -284,12 +284,12 @@ class Backbone(nn.Module):
         """Compute the hidden states of the last layer, in the order of the tokens.
 
         Args:
-            input_ids: the sentences' ids one after another; these and the next best on the host,
-                see ``devices.py``.
+            input_ids: the sentences' ids one after another; they and ``cu_seqlens`` should be on
+                the host, see ``devices.py``.
             cu_seqlens: where each sentence starts, and the total at the end.
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to
                 inputs).
-            positions: place of each token, from 0, if it is not that in its sequence.
+            positions: position of each token, from 0, if it differs from its place in the sentence.
             num_layers: stop after this number of layers, before the last norm; default: all.
         """
         device = self.word_embeddings.weight.device
@@ -340,7 +340,7 @@ class Backbone(nn.Module):
         x = self.embedding_norm(self._with_positions(x, positions))
         kind = x.device.type
         # Autocast leaves norms in float32, and so every residual sum would be promoted again. On a
-        # GPU `EagerSteps` keeps the sums in float32, see `one_pass_steps.py`.
+        # GPU `EagerSteps` keeps the sums in float32, see `fused_by_compiler.py`.
         if torch.is_autocast_enabled(kind) and (kind == "cpu" or switch.is_on):
             x = x.to(torch.get_autocast_dtype(kind))
         rate = self.config.hidden_dropout_prob if self.training else 0.0
@@ -392,7 +392,7 @@ class Backbone(nn.Module):
                 nn.init.normal_(module.weight, std=0.02)
                 if isinstance(module, nn.Linear) and module.bias is not None:
                     nn.init.zeros_(module.bias)
-        # As transformers initializes it; packed batches have no padding that would look it up.
+        # Zero, as in transformers; packed batches have no padding that would use this row.
         with torch.no_grad():
             self.word_embeddings.weight[self.config.pad_token_id].zero_()
 

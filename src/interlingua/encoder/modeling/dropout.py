@@ -36,7 +36,7 @@ def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"
     if x.device.type != "cpu":
         return F.dropout(x, rate)
     threshold, scale = threshold_and_scale(rate)
-    # The bytes fill whole words, of which the last one may have some too many.
+    # The bytes fill whole words; the last word may have bytes that are not needed.
     keep = random_bytes([x.numel()])[: x.numel()].view(x.shape) >= threshold
     return x * keep * scale
 

@@ -30,7 +30,7 @@ from interlingua.runtime.devices import on_device
 log = logging.getLogger("interlingua")
 # Relative to the largest number: the trial is to find what is broken, not to measure rounding.
 TOLERANCES = {torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}
-# Shorter and longer than the blocks of queries and keys, of 32 to 128, that the kernels take.
+# Some are shorter and some longer than the kernels' blocks of 32 to 128 queries or keys.
 _TRIAL_LENGTHS = (3, 1, 70, 200)
 TRIAL_HEADS = 2
 # The kernels load 16 bytes at a time: eight numbers of 16 bits.
@@ -112,8 +112,9 @@ def _largest_difference(device: torch.device, dtype: torch.dtype, head_width: in
     qkv = torch.randn(tokens, 3, TRIAL_HEADS, head_width, generator=draw).to(dtype)
     upstream = torch.randn(tokens, TRIAL_HEADS, head_width, generator=draw).to(dtype)
     bounds = torch.tensor([0, *_TRIAL_LENGTHS]).cumsum(0).int()
-    # The trial happens inside of a layer. The layer's settings do not apply to it: no gradients
-    # while encoding, autocast, and the hooks by which checkpoints forget activations.
+    # The trial happens inside of a layer, but the layer's settings must not apply to it. These are
+    # disabled gradients while encoding, autocast, and the hooks by which checkpoints forget
+    # activations.
     with (
         torch.inference_mode(False),
         torch.enable_grad(),

@@ -1,9 +1,9 @@
-"""The families of encoders that load: BERT's to JinaBERT's.
+"""The families of encoders that can be loaded, from BERT to JinaBERT.
 
-``FAMILIES`` holds how each of BERT, RoBERTa, XLM-R, ELECTRA, DistilBERT, ModernBERT, NomicBERT, GTE
-and JinaBERT is written, see ``encoder/modeling/architectures.py``. ``family_of`` finds the one of a
-``config.json``, mostly by its ``model_type``. To add a family, describe it here; what its layers
-compute must be among the choices of ``LayerSpec``.
+``FAMILIES`` describes how BERT, RoBERTa, XLM-R, ELECTRA, DistilBERT, ModernBERT, NomicBERT, GTE and
+JinaBERT are stored, see ``encoder/modeling/architectures.py``. ``family_of`` finds the family of a
+``config.json``, mostly by its ``model_type``. To add a family, describe it here; ``LayerSpec`` must
+have choices for everything that its layers compute.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ INVISIBLE_KEYS = (
     "position_embedding_type",
     "feed_forward_type",
 )
-"""Keys of config.json that change the computation and show in no tensor's shape."""
+"""Keys of config.json that change the computation but not the shape of any tensor."""
 
 
 def _one_to_one(names: Mapping[str, str]) -> tuple[Stacked, ...]:
@@ -108,7 +108,7 @@ def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
         "mlp_bias": config.intermediate_bias,
         "embedding_dropout": config.hidden_dropout_prob,
     }
-    # The old form can't say every arrangement: written where a step gives this one.
+    # The old form can't express every arrangement: it is written if a step gives this one.
     for every in range(1, layers + 1):
         if kinds == _kinds_of_layers(layers, every):
             keys["global_attn_every_n_layers"] = every
@@ -374,7 +374,7 @@ FAMILIES: dict[str, Architecture] = {
                     "output_norm": "layer_norm_2",
                 }
             ),
-            # Here it is the second half.
+            # Here the second half is activated.
             Stacked(("intermediate",), ("mlp.up_gated_layer",), swaps_halves=True),
         ),
         fixed={
@@ -394,8 +394,8 @@ FAMILIES: dict[str, Architecture] = {
         read_more=None,
     ),
 }
-"""Families by ``model_type``; JinaBERT has the type of BERT, and the names that ``family_of``
-gives."""
+"""Families by ``model_type``. JinaBERT's models have BERT's type, so their keys are the names that
+``family_of`` returns."""
 
 
 def family_of(raw: Mapping[str, Any]) -> str | None:
@@ -413,7 +413,7 @@ def family_of(raw: Mapping[str, Any]) -> str | None:
     # As text, since a stranger's file may hold anything there.
     if JINA_QK_NORM_CODE in f"{raw.get('_name_or_path')} {raw.get('auto_map')}":
         return "jina_bert_qk_norm"
-    # The default of the hub's code, too.
+    # A missing key means "original", which is also the default of the hub's code.
     if raw.get("feed_forward_type") in (None, "original"):
         return "alibi_bert"
     return "jina_bert"

@@ -1,6 +1,6 @@
 """A transformer layer in training: its weights, and the executor that computes it.
 
-See ``layer_weights.py``, which the executors know too.
+The executors also use ``layer_weights.py``.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Layer(LayerWeights):
         return run_layer(self.spec, self._steps(x, layout), x)
 
     def _steps(self, x: Float[Tensor, "t d"], layout: Layout) -> LayerSteps[Tensor]:
-        """Return the executor of the layer now: the kernel if it supports it, otherwise torch."""
-        # Decided anew in each step, since autocast and the batch decide as well as the layer.
+        """Return the executor for this step: the kernel if it supports the layer, or else torch."""
+        # Decided anew in each step, since it depends on the layer, autocast and the batch.
         if fused.takes(self, x, layout):
             return fused.FusedSteps(self, layout)
         if switch.is_on:

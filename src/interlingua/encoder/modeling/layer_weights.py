@@ -5,7 +5,7 @@ position is known, whether the feed-forward block is gated, and whether a layer 
 sentence or a window of it. ``LayerSpec`` holds these choices. ``run_layer`` holds the order of the
 steps, which is the same for all of them. An executor is a class with the ``LayerSteps``: torch with
 gradients (``eager.py``), one pass over memory per step in training (``fused.py`` on the CPU,
-``one_pass_steps.py`` where a run asks for it), matrices packed for oneDNN (``inference.py``), and
+``fused_by_compiler.py`` if a run wants it), matrices packed for oneDNN (``inference.py``), and
 nodes of an ONNX graph (``exporters/graph.py``). Only the encoding kernel has the order written out,
 in C (``kernels/layers.c``).
 """
@@ -89,7 +89,7 @@ class LayerSpec:
     """Turn queries and keys by angles that grow with the position (RoPE); None: positions are in
     the states."""
     alibi: bool = False
-    """Take from each score the distance of its two tokens, times a slope of the head (ALiBi)."""
+    """Subtract from each score the distance of its tokens, times a slope of the head (ALiBi)."""
     window: int | None = None
     """Number of neighbors that a token sees on either side; None: its whole sentence."""
     dropout_rate: float = 0.0
@@ -104,7 +104,7 @@ class LayerSpec:
 
     @property
     def is_plain(self) -> bool:
-        """True if it is BERT's layer, which training has compiled passes for, and AMX tiles."""
+        """True if it is BERT's layer; only this one has compiled training passes and AMX tiles."""
         has_biases = (
             self.attention_bias and self.intermediate_bias and self.output_bias and self.norm_bias
         )
@@ -217,7 +217,7 @@ class LayerWeights(nn.Module):
 
     def joint_projection(self) -> tuple[Float[Tensor, "3*d d"], Float[Tensor, " 3*d"] | None]:
         """Stack weight and bias of query, key and value: one product in place of three."""
-        # Joined anew in each pass: as parameters they stay apart, as families write them.
+        # Joined anew in each pass: the parameters stay separate, as families store them.
         parts = (self.query, self.key, self.value)
         weight = torch.cat([part.weight for part in parts])
         if not self.spec.attention_bias:
@@ -237,7 +237,7 @@ class LayerWeights(nn.Module):
             return False
         weight = self.query.weight
         kind = weight.device.type
-        # FlashAttention takes only 16 bits, which under autocast are not those of the weights.
+        # FlashAttention takes only 16-bit types; under autocast the type is not the weights' type.
         dtype = weight.dtype
         if torch.is_autocast_enabled(kind):
             dtype = torch.get_autocast_dtype(kind)
@@ -247,6 +247,6 @@ class LayerWeights(nn.Module):
 def _normalized(x: Float[Tensor, "t d"], norm: nn.LayerNorm | None) -> Float[Tensor, "t d"]:
     if norm is None:
         return x
-    # Autocast computes norms in float32: back to what goes into products.
+    # Autocast computes norms in float32: convert them back to the type of the products.
     normed: Tensor = norm(x).to(x.dtype)
     return normed

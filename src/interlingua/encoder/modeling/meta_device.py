@@ -15,7 +15,7 @@ def meta_device() -> Iterator[None]:
     """Create the modules of the block on the device "meta", without their initial values.
 
     Without this, ``torch.device("meta")`` draws the initial values of ``nn.Embedding`` as shapes,
-    for which torch imports its compiler. This takes longer than to load a small model.
+    for which torch imports its compiler. This import takes longer than loading a small model.
     """
     with torch.device("meta"), _SkipInitialization():
         yield

@@ -27,7 +27,7 @@ from interlingua.vocabulary.model_files import ShardsFile, read_file
 
 TOKEN_TYPES = "token_type_embeddings.weight"
 BUFFERS = (".position_ids", ".token_type_ids")
-"""Counted-up numbers that older versions of transformers stored."""
+"""Endings of the names of index tensors that older versions of transformers stored."""
 NAMED_LAYERS = 8
 """Number of layers that an error names."""
 
@@ -67,7 +67,7 @@ def to_huggingface_names(weights: dict[str, Tensor], config: BackboneConfig) -> 
 def from_huggingface_names(
     stored: dict[str, Tensor], config: BackboneConfig, folder: Path
 ) -> tuple[dict[str, Tensor], BackboneConfig]:
-    """Return our state dict from a stock one, of any prefix (``bert.``, ``roberta.``) or heads.
+    """Return our state dict from a stock one, with any prefix (``bert.``, ``roberta.``) or heads.
 
     Returns:
         the weights, and the config without token types if their only row is zero.
@@ -155,7 +155,7 @@ def _check_layers(
     """Check that the weight file has as many layers as the config specifies.
 
     Raises:
-        CheckpointError: some are missing or left over, which are named.
+        CheckpointError: some layers are missing or left over; the message names them.
     """
     # Six digits at most: a stranger's file may have a number of any length.
     pattern = re.compile(rf"{re.escape(layer_prefix)}(\d{{1,6}})\.")
@@ -187,10 +187,10 @@ def _check_left_over(
     Heads and poolers are allowed.
 
     Raises:
-        CheckpointError: there is one.
+        CheckpointError: there is such a parameter.
     """
     names = set(expected)
-    # In the file also where the only row is zero, and so dropped here.
+    # The file has this parameter even if its only row is zero and is therefore dropped here.
     if family.has_types:
         names.add(TOKEN_TYPES)
     known = {prefix + name for stack in family.stacks(names) for name in stack.theirs}
@@ -272,7 +272,7 @@ def _check_tensors(tensors: object) -> None:
     A pickle may contain such tensors.
 
     Raises:
-        ValueError: it holds such things.
+        ValueError: ``tensors`` is not a dictionary of plain tensors.
     """
     if not isinstance(tensors, dict):
         raise ValueError(f"the content is {with_article(type(tensors).__name__)}")

@@ -6,25 +6,27 @@ package bm25s:
     sum over the query's words of
         ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean))
 
-where N passages are of that mean length, df of them hold the word, and this one holds it tf times.
+where N is the number of passages, mean their mean length, df the number of passages that contain
+the word, length the length of this passage, and tf the number of times that it contains the word.
 The postings are in a file (``postings.py``), which a search reads a block at a time, for all
 queries at once. The best passages of each query so far are kept. The definition of a word:
 
-- letters, digits and their marks, NFKC and lower case; all else parts words;
+- letters, digits and combining marks, in NFKC and lower case; all other characters separate words;
 - in Chinese, Japanese and Korean script, overlapping pairs of characters, as in Lucene's CJK
   analyzer;
 - in Thai, Lao, Burmese and Khmer, which are written without spaces, overlapping triples;
 - elsewhere words, stemmed where Snowball knows the language.
 
-The package bm25s computes the same scores, to the last bit, and is not used for two reasons. It
-holds all postings: of passages of 60 words its peak memory grows by 3.1 kB each (151 MB of 20,000,
-340 MB of 80,000), which is 31 GB of 10 million; here a block bounds it (261 MB of 240,000), and the
-time is two thirds. And it breaks ties as they come, so that of 100 queries not one had the same 100
-passages in the same order; here the order of the passages decides.
+The package bm25s computes the same scores, to the last bit, and is not used for two reasons. First,
+it holds all postings in memory: with passages of 60 words, its peak memory grows by 3.1 kB per
+passage (151 MB for 20,000, 340 MB for 80,000), which is 31 GB for 10 million. Here, the size of a
+block limits the memory (261 MB for 240,000), and the time is two thirds. Second, it orders passages
+with equal scores arbitrarily, so that none of 100 queries had the same 100 passages in the same
+order; here, the order of the passages decides.
 
-Mr. TyDi used Anserini with Lucene's analyzer of each language, and white space where there is none.
-These differ in dictionaries for Thai, Japanese and Korean, in stemmers for Bengali and Telugu, and
-in lists of stop words.
+Mr. TyDi used Anserini with Lucene's analyzer of each language, and split texts at white space where
+Lucene has no analyzer. Lucene's analyzers differ from this module in dictionaries for Thai,
+Japanese and Korean, in stemmers for Bengali and Telugu, and in lists of stop words.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ from interlingua.evaluation.baselines.postings import Postings, PostingsBlock
 
 DEFAULT_K1 = 0.9
 DEFAULT_B = 0.4
-"""Anserini's, as in Mr. TyDi's "BM25 (default)"."""
+"""Anserini's default values of k1 and b, as in Mr. TyDi's "BM25 (default)"."""
 K1_GRID = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8)
 B_GRID = (0.2, 0.4, 0.6, 0.8, 1.0)
 _PAIRS = (
@@ -64,7 +66,7 @@ STEMMERS = {
     "ron": "romanian", "rus": "russian", "spa": "spanish", "swe": "swedish", "tam": "tamil",
     "tur": "turkish",
 }  # fmt: skip
-"""Snowball's algorithms by ISO 639-3."""
+"""ISO 639-3 code -> Snowball's stemming algorithm for the language."""
 
 
 class Tuned(NamedTuple):
@@ -117,7 +119,7 @@ class BM25Index:
 
         Raises:
             ConfigError: a parameter is out of range.
-            DataError: there are no passages, or not one id each.
+            DataError: there are no passages, or their number differs from the number of ids.
             MissingExtraError: PyStemmer is not installed.
         """
         of_all: str | None = None
@@ -142,7 +144,8 @@ class BM25Index:
 
         Args:
             queries: the texts.
-            k: passages at most; those without a word of the query are never among them.
+            k: maximum number of passages; a passage without any word of the query is never
+                returned.
             language: of the queries; default: that of the index.
 
         Returns:
@@ -223,7 +226,8 @@ class _BlockScorer:
         rows = np.flatnonzero(scores > 0)
         if len(rows) > k:
             least = np.partition(scores[rows], len(rows) - k)[len(rows) - k]
-            # with all that share the last place, of which the stable sort takes the first
+            # keep all passages that share the last place; the stable sort then takes the first of
+            # them
             rows = rows[scores[rows] >= least]
         rows = rows[np.argsort(-scores[rows], kind="stable")][:k]
         return Best(self._block.first + rows, scores[rows])
@@ -293,7 +297,7 @@ def tune(
     b: Sequence[float] = B_GRID,
     depth: int = 100,
 ) -> Tuned:
-    """Try all combinations of k1 and b on a development set; the first of equals wins.
+    """Try all combinations of k1 and b on a development set; of equals, the first wins.
 
     Args:
         ids: of the passages.
@@ -306,14 +310,16 @@ def tune(
         depth: passages looked at in each ranking.
 
     Raises:
-        DataError: the queries are none, or not as many as their answers.
+        DataError: there are no queries, or their number differs from the number of sets in
+            ``relevant``.
     """
     if not queries or len(queries) != len(relevant):
         raise DataError(
             f"BM25: tuning requires one set of relevant passages per query, found {len(queries)}"
             f" queries and {len(relevant)} sets"
         )
-    # read once: k1 and b only weigh the counts; only the words of the queries
+    # passages are read once, because k1 and b only weight the counts; only words of the queries are
+    # kept
     analyze = analyzer(language)
     only = [word for query in queries for word in analyze(query)]
     postings = read_postings(ids, texts, language, only)

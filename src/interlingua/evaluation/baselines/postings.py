@@ -1,10 +1,10 @@
 """The postings of words (passage and count) in a file, so that memory does not grow.
 
-Passages are taken apart one at a time. Their words wait as numbers in an array until a block is
-full. A block is then sorted by word and written: the length of each of its passages, its distinct
-words, and for each word the passages that hold it with the counts. A score also needs two figures
-of the whole collection: the number of passages with each word and the mean length of passages. They
-are summed up over the blocks and known after the last one.
+Passages are split into words one at a time. The words are collected as numbers in an array until a
+block is full. A block is then sorted by word and written: the length of each of its passages, its
+distinct words, and for each word the passages that hold it with the counts. A score also needs two
+figures of the whole collection: the number of passages with each word and the mean length of
+passages. They are summed up over the blocks and known after the last one.
 
 In memory are the block being filled and the vocabulary. A vocabulary of millions of words is large
 itself; if the queries are known, only their words are kept, while all words count for the
@@ -24,7 +24,7 @@ from jaxtyping import Int32, Int64
 from numpy import ndarray
 
 BLOCK_WORDS = 2**22
-"""Words that wait in memory, at most, but for one passage."""
+"""Number of words in memory at which a block is written; one passage may exceed it."""
 BLOCK_PASSAGES = 2**18
 
 
@@ -36,8 +36,8 @@ class PostingsBlock(NamedTuple):
         lengths: words of each passage.
         words: distinct ones, in ascending order.
         ends: end of each word's postings.
-        passages: postings: which passage of the block, in ascending order for each word.
-        counts: postings: number of occurrences of the word in it.
+        passages: for each posting, the number of its passage in the block; ascending for each word.
+        counts: for each posting, the number of occurrences of the word in the passage.
     """
 
     first: int
@@ -120,7 +120,7 @@ class Postings:
             # words that are not kept still count for the length, which scores depend on
             kept.append(len(found))
             lengths.append(len(words))
-            # passages are never parted, so a block may exceed the limit by one passage
+            # passages are never split, so a block may exceed the limit by one passage
             if len(numbers) >= BLOCK_WORDS or len(lengths) >= BLOCK_PASSAGES:
                 self._write_block(numbers, kept, lengths, file)
                 numbers = array("i")
@@ -136,7 +136,8 @@ class Postings:
         in_passage = np.repeat(np.arange(len(kept)), np.frombuffer(kept, np.int32))
         # word and passage in one number, so that sorting orders by words and then by passages
         pairs, counts = np.unique((of_word << 32) | in_passage, return_counts=True)
-        # each pair of word and passage occurs there once, so this counts the passages of each word
+        # each pair of word and passage occurs once in ``pairs``, so this counts the passages of
+        # each word
         words, holders = np.unique(pairs >> 32, return_counts=True)
         arrays = (
             np.frombuffer(lengths, np.int32),

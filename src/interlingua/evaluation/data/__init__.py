@@ -1,4 +1,4 @@
 """Readers of evaluation sets, each in its own published layout.
 
-Every complaint names the file and line.
+Every error message names the file and line.
 """

@@ -1,10 +1,10 @@
 """Sentences altered on purpose, in the layout of xsim++.
 
 The layout is that of LASER's ``tasks/xsimplusplus`` (Chen et al. 2023):
-``<lang>_augmented.devtest`` has an altered sentence per line, ``<lang>_errtype.devtest.json`` says
-of each what it was made from and how: ``{"altered": {"src": "original", "errtype": "kind"}}``. Both
-are in the folder of the line-aligned files or, as LASER has it, in one next to it:
-``devtest_augmented`` for ``devtest``.
+``<lang>_augmented.devtest`` has an altered sentence per line, and ``<lang>_errtype.devtest.json``
+has the original and the kind of alteration of each:
+``{"altered": {"src": "original", "errtype": "kind"}}``. Both are in the folder of the line-aligned
+files or, as in LASER, in a folder next to it: ``devtest_augmented`` for ``devtest``.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def read_altered(path: Path) -> list[Altered]:
     """Read the altered sentences of a file, in order.
 
     Raises:
-        DataError: the file is empty or has a blank line, the JSON file next to it is missing or of
-            another form, or it knows none of the lines.
+        DataError: the file is empty or has a blank line, the JSON file next to it is missing or has
+            another form, or it contains none of the lines.
     """
     texts = read_evaluation_lines(path)
     table = _read_table(path)
@@ -74,9 +74,9 @@ def write_altered(folder: Path, language: str, altered: Iterable[Altered]) -> Pa
     """Write the sentences and their JSON table.
 
     Args:
-        folder: is created.
+        folder: the folder to write to; it is created.
         language: ``eng_Latn``.
-        altered: no text twice.
+        altered: the sentences; no text may occur twice.
 
     Returns:
         The file of sentences.

@@ -1,8 +1,8 @@
 """Reader of BUCC: two monolingual texts with ids, and which ids are translations.
 
-``de-en/de-en.training.de``, ``de-en.training.en`` (id TAB sentence) and ``de-en.training.gold``
-(two ids), and the same ``test`` and ``sample``, which LASER and others call ``dev``; also without
-the language pair, ``dev.zh``.
+The files of a split are ``de-en/de-en.training.de`` and ``de-en.training.en`` (id TAB sentence) and
+``de-en.training.gold`` (two ids). The splits ``test`` and ``sample``, which LASER and others call
+``dev``, have the same files. The names may lack the language pair (``dev.zh``).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class BuccPair(NamedTuple):
         return sum(len(split.source.ids) + len(split.target.ids) for split in self.splits())
 
     def is_official(self, name: str) -> bool:
-        """Return whether it is the shared task's training data of that name."""
+        """Return whether this is the shared task's training data of the language pair ``name``."""
         return self.split == TRAINING and len(self.data.gold) == TRAINING_GOLD.get(name)
 
     def contents(self) -> Iterator[Sequence[str]]:

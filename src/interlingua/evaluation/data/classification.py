@@ -65,9 +65,9 @@ REVIEWS_PER_CLASS = 1000
 
 
 Splits = dict[str, Callable[[], LabeledTexts]]
-"""train, dev, test -> reads it."""
+"""Split (train, dev or test) -> function that reads it."""
 LabeledSets = dict[str, Splits]
-"""Language, as the files spell it, behind the domain where there are several (``books.de``) -> its
+"""Language, as the files spell it, after the domain if there are several (``books.de``) -> its
 splits."""
 
 
@@ -112,7 +112,7 @@ def mldoc_sets(folder: Path, train_size: int = 1000) -> LabeledSets:
 def cls_v1_sets(folder: Path) -> LabeledSets:
     """Return the readers of CLS v1 by domain and language.
 
-    The dev set is drawn from the reviews it calls unlabeled, which have ratings.
+    The dev set is drawn from the reviews that CLS v1 calls unlabeled; these also have ratings.
     """
     found: LabeledSets = {}
     for domain in DOMAINS:
@@ -145,7 +145,7 @@ def cls_v2_sets(folder: Path) -> LabeledSets:
 
 
 def labeled_sets(folder: Path) -> LabeledSets:
-    """Return the readers of your own files, or of a folder of them per language.
+    """Return the readers of your own files, in the folder itself or in a subfolder per language.
 
     Folders that are not named after a language are ignored.
     """
@@ -208,7 +208,7 @@ def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabeledTexts:
         rows = []
         for _, of_label in sorted(by_label.items()):
             count = min(per_class, len(of_label))
-            # i * n // count: all rows in order where there are no more of a label
+            # i * n // count: all rows in order if a label has no more rows than ``per_class``
             rows += [of_label[i * len(of_label) // count] for i in range(count)]
     return LabeledTexts([text for text, _ in rows], [label for _, label in rows])
 

@@ -1,4 +1,4 @@
-"""Helpers of tasks for their data: folder, files, rows, languages, whether it is published."""
+"""Helpers of tasks to find folders, files and languages of data and to recognize published data."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def find_folder(
     """Return the data set's folder: ``data`` itself, or the first of ``names`` below it.
 
     Raises:
-        DataError: none of them holds files of the expected layout, or the first that seems to is
-            broken.
+        DataError: none of them holds files of the expected layout, or the first folder that seems
+            to hold them is broken.
     """
     if not data.is_dir():
         raise DataError("folder not found; check the path", path=data)
-    # a stray file next to the data sets must not hide those below, so errors wait
+    # a stray file next to the data sets must not hide those below, so errors are raised at the end
     broken: DataError | None = None
     for folder in (data, *(data / name for name in names)):
         try:
@@ -88,8 +88,8 @@ def choose_languages(
         groups: group name -> codes; of a group, the languages that have a file are taken.
         folder: named in errors.
         names: a file's key -> its pair of languages, ``deu-eng``; by default the key.
-        pivots: languages on the other side of the files; named together with others they choose
-            nothing.
+        pivots: languages on the other side of the files; if they are requested together with other
+            languages, they select nothing.
 
     Raises:
         DataError: something wanted is not a language.
@@ -102,7 +102,7 @@ def choose_languages(
     for key, language in available.items():
         by_code.setdefault(full_code(language), []).append(key)
     for item in wanted:
-        # names of groups and of files first, as they may be no language's, such as "muse"
+        # look for names of groups and of files first, as they need not be languages, such as "muse"
         if item in groups:
             found = [code for code in groups[item] if code in available]
         elif item in available:
@@ -111,7 +111,8 @@ def choose_languages(
             found = [key for key in available if language_pair((names or {}).get(key, key)) == pair]
         else:
             found = by_code.get(full_code(item), [])
-        # "deu eng" of files with English behind is only German; "eng" by itself would be nothing
+        # if English is the other side of all files, "deu eng" selects only German; "eng" by itself
+        # would select nothing, which is an error
         if not found and not (len(wanted) > 1 and full_code(item) in set(map(full_code, pivots))):
             known = ", ".join([*available][:12]) + (", ..." if len(available) > 12 else "")
             raise LanguageAbsentError(
@@ -156,9 +157,9 @@ def full_code(code: str) -> str:
 def language_pair(item: str) -> tuple[str, str] | None:
     """Return the full codes of ``de-fr``, or None for a single language.
 
-    After a language, a region or script has capitals or digits (``pt-BR``, ``zh-Hans``) or changes
-    how the language is written (``zh-tw``). ``en-de`` is therefore a pair, not the English of
-    Germany.
+    The second part is a region or script if it has capitals or digits (``pt-BR``, ``zh-Hans``) or
+    changes how the language is written (``zh-tw``). ``en-de`` is therefore a pair, not the English
+    of Germany.
     """
     first, dash, second = item.partition("-")
     if not dash or _REGION_OR_SCRIPT.fullmatch(second):

@@ -22,7 +22,7 @@ def find_named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:
 
     Args:
         folder: of the files.
-        tables: its tables instead, ``German.csv`` or ``pt-BR.xlsx``.
+        tables: return tables instead, for example ``German.csv`` or ``pt-BR.xlsx``.
 
     Raises:
         DataError: two files are of one language.

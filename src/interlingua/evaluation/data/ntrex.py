@@ -43,7 +43,7 @@ def english_file(files: Mapping[str, Path], folder: Path) -> Path:
 def code_of(spelled: str) -> str:
     """Return the code of a language from the files' spelling: ``fra_CA`` of ``fra-CA``."""
     language, region = parse(spelled)
-    # Chinese regions give the script, which the code of the language has: zho_Hant
+    # a Chinese region determines the script, which is part of the language's code: zho_Hant
     if region is None or language.iso3 == "zho":
         return language.code
     return f"{language.iso3}_{region}"

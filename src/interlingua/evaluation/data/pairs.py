@@ -50,7 +50,7 @@ class LabeledPairs(NamedTuple):
 
 
 PairSets = dict[str, Callable[[], LabeledPairs]]
-"""Language, as the files spell it -> reads its pairs."""
+"""Language, as the files spell it -> function that reads its pairs."""
 
 
 def mrpc_file(folder: Path, split: str) -> Path | None:

@@ -80,7 +80,7 @@ class RetrievalSet(NamedTuple):
 
 
 Sets = dict[str, Callable[[], RetrievalSet]]
-"""Language, as the files spell it -> reads its set."""
+"""Language, as the files spell it -> function that reads its set."""
 
 
 def question_sets(folder: Path, split: str | None = None) -> Sets:
@@ -333,7 +333,7 @@ def _shard_number(path: Path) -> int:
 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
-    """Return the questions that count, and notes about the others."""
+    """Return the judgments of questions with a relevant passage, and notes about the others."""
     judged = {
         query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0
     }
@@ -345,7 +345,7 @@ def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels,
     relevant: set[str] = set()
     for grades in judged.values():
         relevant.update(passage for passage, grade in grades.items() if grade > 0)
-    # nothing is dropped silently: whatever does not count is counted here
+    # count everything that is left out or scored as 0, so that nothing is dropped silently
     without_text = sum(query not in one.queries for query in judged)
     without_judgment = sum(query not in one.qrels for query in one.queries)
     counts = {

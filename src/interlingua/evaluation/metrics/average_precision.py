@@ -41,7 +41,7 @@ def relevant_ranks(
         queries: vectors of the questions.
         candidates: vectors of the pool, in memory or mapped.
         relevant: rows of ``candidates``, padded with ``NO_PASSAGE``.
-        cells: similarities held at once, at most; one question's at least.
+        cells: maximum number of similarities held at once, but at least those of one question.
 
     Raises:
         DataError: a vector is not finite.
@@ -90,7 +90,7 @@ def question_average_precision(
         ranks: of its relevant passages in any order, padded with 0.
         counts: number of relevant passages, including those missing from the pool.
     """
-    # no rank is an infinite one, which adds nothing
+    # a missing rank counts as infinite, so that it adds nothing
     ordered = np.sort(np.where(ranks > 0, ranks.astype(np.float64), np.inf), axis=1)
     # i-th relevant passage at rank k_i: precision i / k_i
     number = np.arange(1, ranks.shape[1] + 1)
@@ -106,7 +106,7 @@ def ranks_without(
         ranks: of the relevant passages, padded with 0.
         removed: which of them to take out.
     """
-    # the largest integer for what stays: it is above no rank
+    # passages that stay get the largest integer, which is never less than a rank
     gone = np.where(removed & (ranks > 0), ranks, np.iinfo(np.int64).max)
     # (n, r): each passage moves up by as many as were removed above it
     above = (gone[:, None, :] < ranks[:, :, None]).sum(axis=2)

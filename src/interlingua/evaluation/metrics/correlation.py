@@ -121,7 +121,8 @@ def _weighted_pearson(
     x = x - (w * x).sum(axis=1, keepdims=True) / total
     y = y - (w * y).sum(axis=1, keepdims=True) / total
     spread = np.sqrt((w * x * x).sum(axis=1) * (w * y * y).sum(axis=1))
-    # less is the rounding of the means: a constant side is not exactly 0 after its mean is taken
+    # a smaller spread is a rounding error: a constant side is not exactly 0 after its mean is
+    # subtracted
     is_defined = spread > 1e-12 * scale * total[:, 0]
     covariance = (w * x * y).sum(axis=1)
     return np.where(is_defined, covariance / np.where(is_defined, spread, 1.0), 0.0)

@@ -20,7 +20,8 @@ def linear_start(
     Args:
         inputs: width of the vectors.
         outputs: number of units.
-        generator: fresh from the seed, or as the layers before have left it.
+        generator: in its state after seeding, or after drawing the parameters of the previous
+            layers.
         dtype: of the result; the numbers are drawn in float32, as ``nn.Linear`` draws them.
     """
     # weights before biases, as nn.Linear draws them

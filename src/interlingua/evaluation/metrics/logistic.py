@@ -28,7 +28,8 @@ L2_GRID = (1e-5, 1e-4, 1e-3, 1e-2)
 SEED = 1111
 MAX_EPOCHS = 200
 SPLITS_TOGETHER = 16
-"""More fit no longer into a core's cache, and are not faster."""
+"""Number of splits trained together; more do not fit into the cache of a core and are not
+faster."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,13 +42,13 @@ class LogisticSettings:
     folds: int = 10
     """Folds of every cross-validation."""
     optimizer: str = "adam"
-    """adam, learning rate 1e-3, or rmsprop, 1e-2; the others of their settings are torch's
+    """adam with learning rate 1e-3, or rmsprop with 1e-2; all their other settings are torch's
     defaults."""
     batch_size: int = 64
     """Examples per step."""
     tenacity: int = 5
-    """Checks without improvement that are forgiven, in all and not in a row; the next one ends the
-    training."""
+    """Checks without improvement that are allowed, in total and not in sequence; the next one ends
+    the training."""
     epoch_size: int = 4
     """Passes over the training set between two checks on the dev set."""
 
@@ -65,8 +66,8 @@ class Split(NamedTuple):
         train: rows to learn from.
         dev: rows to stop by.
         l2: strengths.
-        drawn_from: number of rows that a random order was drawn of to split train from dev; 0 if
-            none was.
+        drawn_from: number of rows in the random order that was drawn to split train from dev; 0 if
+            no order was drawn.
     """
 
     train: Int64[ndarray, " n"]
@@ -145,9 +146,9 @@ def _fit_same_size(
     classes: int,
     settings: LogisticSettings,
 ) -> list[FittedClassifiers]:
-    """Fit jobs with training sets of one size in lockstep.
+    """Fit splits with training sets of one size in parallel, step by step.
 
-    A job ends when all its classifiers have ended.
+    A split ends when all its classifiers have ended.
     """
     state = _State(x.shape[1], splits, classes, settings, x.dtype)
     targets = F.one_hot(y, classes).to(x.dtype)
@@ -182,7 +183,7 @@ def _fit_same_size(
 
 
 def _gathered(values: Float[Tensor, "n d"], rows: Int64[Tensor, "f b"]) -> Float[Tensor, "f b d"]:
-    # values[rows] is the same and takes some times as long
+    # values[rows] is the same and takes several times as long
     return values.index_select(0, rows.flatten()).reshape(*rows.shape, -1)
 
 

@@ -3,11 +3,11 @@
 The sentences of L languages are line-aligned: line n of every language is the same sentence. Each
 sentence is a query against the sentences of every language, its own included, itself excluded. A
 query's candidates are of two kinds: its translations (the same line in another language) and all
-other lines. Of each language the pass keeps the cosine of the translation and the highest cosine of
-another line; all that is measured compares these numbers. The similarities are made in tiles and
-dropped, so that 200 languages of 1,000 lines need no table of 200,000 by 200,000. They are made on
-the CPU even where there is a GPU: it adds up float32 in another order, and then other sentences
-would be nearest where cosines are almost equal.
+other lines. For each language, the pass keeps the cosine of the translation and the highest cosine
+of another line; all measures compare these numbers. The similarities are made in tiles and dropped,
+so that 200 languages of 1,000 lines need no table of 200,000 by 200,000. They are computed on the
+CPU even if there is a GPU: a GPU adds float32 numbers in another order, so that other sentences
+would be nearest if cosines are almost equal.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ class Pool(NamedTuple):
     Equal similarities never count as nearer.
 
     Attributes:
-        found_alone: of query (language, line) and target language: its translation is nearer than
-            all other lines of the target language. Meaningless for the query's own language, False.
+        found_alone: for each query (language, line) and target language, whether the query's
+            translation is nearer than all other lines of the target language. It has no meaning for
+            the query's own language and is False there.
         found_among_all: the same against the other lines of all languages, the query's own
             included.
-        own_language: a sentence of the query's language is nearer than all sentences of all others,
-            translations among them.
+        own_language: whether a sentence of the query's language is nearer than all sentences of all
+            other languages, including translations.
         own_language_without_translations: the same with the query's translations taken out of the
             pool.
         occurrences: how often each sentence is among the k nearest of another one; all 0 for k = 0.
@@ -167,8 +168,8 @@ def _search(
             shared = torch.arange(begin, max(begin, min(span.stop, first + width)))
             same_line = shared - span.start, shared - first
             translation[same_line[0], candidates] = tile[same_line]
-            # translations are neighbors, the query itself is none: so the tile of its own language
-            # is merged after these cells are blanked, the others before
+            # a translation can be a neighbor, the query itself cannot: so the tile of its own
+            # language is merged after these cells are blanked, all other tiles are merged before
             if k and candidates != language:
                 best = merge(best, top_k(tile, k), offset=candidates * n + first, k=k)
             tile[same_line] = -torch.inf

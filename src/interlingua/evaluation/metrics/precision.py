@@ -42,7 +42,8 @@ def resampled_average_precision(
     if not len(rising):
         return np.zeros(len(counts))
     drawn = np.take(counts, order, axis=1)
-    # positive pairs drawn down to each of these scores, and all pairs: P_k = found / above
+    # number of drawn pairs with at least each of these scores, positive ones and all: P_k = found /
+    # above
     found = np.cumsum(np.compress(is_positive, drawn, axis=1), axis=1, dtype=np.int32)
     found = np.take(found, positives[rising] - 1, axis=1)
     above = np.take(np.cumsum(drawn, axis=1, dtype=np.int32), last[rising], axis=1)

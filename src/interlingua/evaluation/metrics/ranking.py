@@ -40,8 +40,8 @@ def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
         MissingExtraError: ir-measures is not installed.
     """
     ir_measures = import_extra("ir_measures", package="ir-measures", extra="retrieval")
-    # RR of a run 100 deep is RR@100; the cut-off form goes to another tool, which breaks ties the
-    # other way round
+    # RR of a run of 100 passages is RR@100; ir-measures passes RR@100 itself to another tool, which
+    # orders ties in the opposite way
     theirs = (ir_measures.RR, ir_measures.R @ DEPTH, ir_measures.nDCG @ 10)
     measures = dict(zip(theirs, METRICS, strict=True))
     # 0 for queries of which the run has no ranking, which ir-measures leaves out

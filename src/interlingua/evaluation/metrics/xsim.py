@@ -42,7 +42,8 @@ class XSimSearch(NamedTuple):
 
     def ratio(self, i: int, j: int) -> float:
         """Compute the ratio margin of query i and candidate j."""
-        # one pair anew: the search only keeps the scores of each query's nearest candidates
+        # computed again for one pair: the search only keeps the scores of each query's nearest
+        # candidates
         cosine = self.x_means.new_tensor(float(self.x[i] @ self.y[j]))
         return float(margin_score(cosine, self.x_means[i], self.y_means[j], margin="ratio"))
 
@@ -88,7 +89,7 @@ def kinds_of_errors(
     targets: Sequence[str],
     altered: Sequence[Altered],
 ) -> list[str]:
-    """Return the kind of each error, as LASER's ``xsim.py`` for xsim++ (Chen et al. 2023).
+    """Return the kind of each error, as LASER's ``xsim.py`` does for xsim++ (Chen et al. 2023).
 
     Args:
         predicted: candidates retrieved, numbered through the targets and then the altered

@@ -86,9 +86,10 @@ class Row(NamedTuple):
         cells: one per column.
         digits: decimals to show.
         higher_is_better: None for a cost, which is neither.
-        task: that it is of.
-        metric: in the cells, or the cost.
-        of: only the group or language pair; empty for the mean of a task.
+        task: the task that the row belongs to.
+        metric: name of the metric in the cells, or of the cost.
+        of: the group or language pair without other parts of the label; empty for the mean of a
+            task.
         scale: factor by which the cells are multiplied for display.
     """
 
@@ -137,14 +138,14 @@ def compare_results(
         by: the kind of rows: ``groups`` or ``languages``, one table per task, or ``tasks``,
             one table of all.
         metric: instead of each task's main one; tasks without it are left out.
-        group: joins seeds of one arm into mean and standard deviation: a pattern to cut out of the
-            models' names, those left with one name belonging together, or ``config`` for models
-            trained by one config but for the seed.
+        group: how to join seeds of one arm into mean and standard deviation: a pattern that is
+            removed from the models' names, so that models with equal remaining names are joined, or
+            ``config`` to join models with configs that differ only in the seed.
         baseline: a column; the others are marked if they differ from it significantly, by paired
             bootstrap.
         only: a pattern that rows must contain.
         join: one table of all tasks for ``groups`` and ``languages`` too.
-        costs: add what training cost, as far as the results know.
+        costs: add the costs of training, as far as the results contain them.
         strict: refuse what is otherwise marked: columns of other data, protocol versions or
             settings than the first.
         progress: reports progress.
@@ -230,8 +231,8 @@ def _grouped(
     results: Sequence[TaskResult], group: str | None, is_joint: bool
 ) -> list[tuple[list[Column], list[Section]]]:
     """Return the columns and sections of each table: one of all tasks, or one per task."""
-    # in a joint table a column goes through tasks with other settings, so these make rows there
-    # and columns in the table of a task
+    # in a joint table, a column covers tasks with different settings, so each choice of settings
+    # gets its own rows; in the table of one task, it gets its own column
     if is_joint:
         columns = group_columns(results, group, by_settings=False)
         return [(columns, list(sections(results, columns)))]
@@ -326,7 +327,7 @@ def _comparison(
     if reference is not None:
         baseline = names[reference]
     if any(cell is not None and cell.differs for row in rows for cell in row.cells):
-        # "each row alone": the p-values are not corrected for the number of rows
+        # "each row tested separately": the p-values are not corrected for the number of rows
         test = (
             f"p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each"
             " row tested separately"
@@ -348,7 +349,7 @@ def _metrics_shown(chosen: ChosenResults, by: str, metric: str | None) -> list[s
 def _mean_label(metric: str, chosen: ChosenResults) -> str:
     """Return a metric's label with the number of sets or language pairs averaged.
 
-    It shows a reader if these are fewer than a paper's.
+    The number shows a reader whether the mean covers fewer of them than a paper's mean.
     """
     counts = sorted({len(averaged(result)) for one in chosen for result in one})
     if counts == [1]:
@@ -411,7 +412,7 @@ def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
     """
     if not result.task.startswith("zero_shot"):
         return result.subsets
-    # trained and tested in one language nothing is transferred
+    # if a classifier is trained and tested in one language, nothing is transferred
     transfers = tuple(
         subset for subset in result.subsets if subset.languages[0] != subset.languages[1]
     )
@@ -472,7 +473,7 @@ def marked(row: Row, chosen: ChosenResults, reference: int, subsets: Sequence[st
         if cell is None or base is None or index == reference or data[index] != data[reference]:
             continue
         found = paired_bootstrap(of_base, [result.items for result in chosen[index]], subsets)
-        # a score that is not a mean over its subsets (pooled years, say) is not what was resampled
+        # a score that is not a mean over its subsets (for example, pooled years) was not resampled
         if found is not None and np.isclose(found.mean, cell.value - base.value, atol=1e-6):
             cells[index] = cell._replace(difference=found)
     return row._replace(cells=cells)

@@ -21,7 +21,7 @@ from interlingua.errors import ConfigError
 from interlingua.evaluation.scores import TaskResult
 
 BY_CONFIG = "config"
-"""Groups models that were trained by one config but for the seed."""
+"""Value of ``group`` for models that were trained with configs that differ only in the seed."""
 ChosenResults = list[list[TaskResult]]
 """Results of each column, one per seed, that a row is made from."""
 
@@ -30,8 +30,8 @@ class Column(NamedTuple):
     """The results of one model, or of several seeds.
 
     Attributes:
-        name: as tables show it, with revision, settings and number of seeds as far as two names
-            would be the same.
+        name: the name in tables; it has the revision and settings if labels are equal otherwise,
+            and the number of seeds if there are several.
         label: the model's name, or what its seeds' names share.
         revision: of the model; empty for several seeds.
         overrides: settings that differ from those of the model and of the task.
@@ -77,7 +77,7 @@ def group_columns(
     Args:
         results: of any tasks.
         group: see ``comparison.compare_results``.
-        by_settings: whether a task's other settings make another column.
+        by_settings: whether results with other settings of a task get another column.
 
     Raises:
         ConfigError: the pattern is not a regular expression, or a group's model was measured twice
@@ -242,7 +242,7 @@ def pattern(text: str | None) -> re.Pattern[str]:
     """Compile a regular expression; without one, return a pattern that every text contains.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: the text is not a regular expression.
     """
     try:
         return re.compile(text or "")
@@ -382,7 +382,7 @@ def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskR
         return _model_name
     if group != BY_CONFIG:
         cut = pattern(group)
-        # what separated the part that was cut out is cut off too, unless nothing would be left
+        # separators that remain at the ends are removed too, unless nothing would be left
         return lambda result: cut.sub("", _model_name(result)).strip("-_./ ") or _model_name(result)
     trained: dict[str, list[str]] = {}
     for result in results:
@@ -396,7 +396,7 @@ def _shared(names: list[str]) -> str:
     if len(set(names)) == 1:
         return names[0]
     start = _common_start(names)
-    # the end of what follows the start, or in short names both might share letters
+    # the end is taken after the start; otherwise, both could share letters in short names
     end = _common_start([name[len(start) :][::-1] for name in names])[::-1]
     # "-s", "-seed" and digits at the end of the start belong to the seed: s11 and s12 share s1
     start = re.sub(r"[-_.](seed|s)?[-_.]?\d*$", "", start)

@@ -49,7 +49,7 @@ FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
 """Tasks in which each sentence of a set has to find its translation among n candidates, so that
 guessing is right once in n."""
 BOUNDS = ("_low", "_high")
-"""Metrics that end so are ends of intervals, not scores."""
+"""Suffixes of metrics that are bounds of intervals and not scores."""
 
 
 def page_data(
@@ -197,7 +197,7 @@ def _language(code: str) -> dict[str, str]:
 
 
 def _model(column: Column) -> dict[str, Any]:
-    """Describe a column's model; several seeds have the first one's facts and mean costs."""
+    """Describe a column's model; several seeds get the facts of the first one and mean costs."""
     first = column.results[0]
     model = stated_model(first)
     training = {}
@@ -252,7 +252,7 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
     }
     by_language = by_pair
     pairs = []
-    # hundreds of ordered pairs are read as a heat map, next to a row per language
+    # hundreds of ordered pairs are shown as a heat map, in addition to a row per language
     if matrix:
         by_language = {
             metric: _of_languages(section, subsets, metric, reference) for metric in metrics
@@ -413,7 +413,7 @@ def _rows(
 def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
     """Return the columns' scores, with any spreads over seeds and tests against the baseline."""
     numbers: dict[str, Any] = {"values": _field(row, "value")}
-    # left out where no column has any: a page of many pairs is large as it is
+    # left out if no column has a best score: a page of many pairs is already large
     if any(best := best_cells(row, comparable)):
         numbers["best"] = [column for column, is_best in enumerate(best) if is_best]
     spreads = _field(row, "spread")

@@ -82,7 +82,7 @@ def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], l
     notes = []
     for name, cells in tables.items():
         table = _matrix(name, cells)
-        # compared as they are shown: numbers that round to the same are one
+        # values are compared as they are shown: numbers with the same rounded value count as one
         values = set(_percent(cells, list(cells), 1))
         if len(values) == 1 and len(cells) > 1:
             notes.append(f"{table.title}: {values.pop()} in all cells")
@@ -158,7 +158,7 @@ def format_of(format: str | None, output: PathLike | None) -> str:
     """Return the requested format, else the one of the file's suffix, else Markdown.
 
     Raises:
-        ConfigError: there is no such format, or the suffix is that of none.
+        ConfigError: the format is unknown, or no format has the suffix.
     """
     if format is not None:
         check_choice("format", format, _FORMATS)
@@ -182,10 +182,11 @@ def render_tables(
         tables: from ``comparison.compare_results``.
         format: markdown or latex, or csv: one line per score, fractions, whatever the number of
             tables.
-        rows: ``scores``, or ``arms`` to turn the tables over: a row per column of them.
+        rows: ``scores``, or ``arms`` to transpose the tables, so that each column becomes a row.
 
     Raises:
-        ConfigError: there is no such format, or it has no tables to turn over.
+        ConfigError: the format is unknown, or ``arms`` is requested for csv, which has no tables to
+            transpose.
     """
     check_choice("format", format, ("markdown", "csv", "latex"))
     check_choice("rows", rows, ("scores", "arms"))
@@ -225,7 +226,7 @@ def _styled(table: ComparisonTable, style: Style, rows: str) -> Table:
     lines = [[style.escape(name) for name in head]]
     lines += [[style.escape(row.name), *_cells(row, table.comparable, style)] for row in table.rows]
     if rows == "arms":
-        # head and first column change places, so the corner is of the columns now
+        # the head and the first column were exchanged, so the corner now names the former columns
         lines = [list(line) for line in zip(*lines, strict=True)]
         lines[0][0] = "arm"
     notes = [*table.notes]
@@ -262,7 +263,7 @@ def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
         else:
             ranked.append(round(100 * cell.value, row.digits))
     values = [value for value in ranked if value is not None]
-    # a cost has no best value, and a lone score is the best of nothing
+    # a cost has no best value, and a single score has no other to be compared with
     if len(values) < 2 or row.higher_is_better is None:
         return [False] * len(ranked)
     best = max(values) if row.higher_is_better else min(values)

@@ -10,8 +10,8 @@ from interlingua.evaluation.report.grouping import Section
 from interlingua.evaluation.scores import Example, TaskResult
 
 _MOST = 2_000
-"""Queries on a page at most, shared out among tasks and language pairs; about half a kilobyte
-each."""
+"""Maximum number of queries on a page, divided among tasks and language pairs; each takes about
+half a kilobyte."""
 
 _Key = tuple[str, int, str, str]
 _Item = dict[str, Any]
@@ -22,15 +22,15 @@ def wrong_items(found: Sequence[Section], most: int = _MOST) -> list[_Item]:
 
     Args:
         found: tasks, in the page's order.
-        most: of all tasks together; of each task, and of each of its language pairs, as many as of
-            the others, as far as it has them.
+        most: maximum number of queries of all tasks together. It is divided equally among tasks,
+            and among the language pairs of a task, as far as they have that many queries.
 
     Returns:
-        Per query its ``task`` (a place in ``found``), ``subset``, ``item``, ``language``, texts,
-        what was ``found`` by each model that was wrong, and which models were ``right``; of those
-        in neither list nothing was kept.
+        For each query, its ``task`` (an index in ``found``), ``subset``, ``item``, ``language`` and
+        texts, the texts ``found`` by the models that were wrong, and the models that were
+        ``right``. For models in neither list, nothing was kept.
     """
-    # first in turn among the language pairs of a task, then among tasks
+    # alternate between the language pairs of each task, and then between tasks
     of_tasks = [_in_turn(_of_task(index, section)) for index, section in enumerate(found)]
     return _in_turn(of_tasks)[:most]
 
@@ -45,7 +45,7 @@ def _of_task(task: int, section: Section) -> list[list[_Item]]:
     # of several seeds one is enough to read
     first_seeds = {column: results[0] for column, results in enumerate(section.chosen) if results}
     queues: dict[str, dict[_Key, _Item]] = {}
-    # of the places that models kept a query at, the first one
+    # query -> the first of its places in the models' samples
     order: dict[_Key, int] = {}
     for column, result in first_seeds.items():
         for subset, examples in result.examples.items():
@@ -107,7 +107,7 @@ def _entry(task: int, subset: str, one: Example) -> _Item:
 
 
 def _was_right(result: TaskResult, subset: str, item: int) -> bool:
-    """Return whether the item has the best value, which for a mean of directions means both."""
+    """Return whether the item has the best value; a mean of two directions must be best in both."""
     kept = result.items.get(subset)
     if kept is None or item >= len(kept.values):
         return False

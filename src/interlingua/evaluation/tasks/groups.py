@@ -1,9 +1,9 @@
-"""The groups of languages that papers average over, by their lists.
+"""The groups of languages that papers average over, as lists of languages.
 
-Printed counts in the papers differ from these.
+Some counts that the papers print differ from the lengths of these lists.
 
 The EMS groups follow its Tables I, IV, V and XIV: the lists here reproduce the printed averages,
-three of the printed counts (15, 38, 48) do not. A group is reported as
+but not three of the printed counts (15, 38, 48). A group is reported as
 ``<name>_<present>of<size>``, so that the average of an incomplete group never has the name of the
 whole.
 """
@@ -107,9 +107,9 @@ def group_members(
 
     Returns:
         The groups with at least one language here, then all, Latin script and other scripts: by the
-        script in which a language is usually written. 70 % of LASER's Tatoeba sentences in Serbian
-        (``srp``) are in the Latin one all the same; 30 % of those in Uzbek (``uzb``) and 28 % of
-        those in lfn, both counted as Latin, are in the Cyrillic one.
+        script in which a language is usually written. However, 70 % of LASER's Tatoeba sentences in
+        Serbian (``srp``) are in Latin script, and 30 % of those in Uzbek (``uzb``) and 28 % of
+        those in lfn, which both count as Latin, are in Cyrillic script.
     """
     members = _present({subset.name.partition("-")[0]: subset for subset in subsets}, groups)
     if "all" not in groups:

@@ -26,7 +26,7 @@ _PREFIX = "mteb:"
 class MTEB:
     """A task of mteb: ``mteb:STS17`` in a suite.
 
-    Its scores are mteb's, its encoder and prompts ours.
+    mteb computes the scores, with our encoder and prompts.
 
     The result's name is ``mteb_STS17``. mteb's own complete file is written to ``mteb/results`` in
     the output folder, where ``mteb.ResultCache`` finds it. Our result has only mteb's main metric.
@@ -35,7 +35,7 @@ class MTEB:
     and the hub.
 
     Attributes:
-        task: mteb's name of it.
+        task: name of the task in mteb.
         languages: languages, or mteb's names of subsets (``en-de``), to score; all by default.
         split: mteb's split; by default test, or the first that mteb evaluates.
     """
@@ -81,7 +81,7 @@ class MTEB:
         """Score an encoder with mteb's own implementation of the task."""
         start = time.perf_counter()
         with warnings.catch_warnings():
-            # of what mteb and its libraries do among themselves
+            # ignore warnings about the internals of mteb and its libraries
             warnings.simplefilter("ignore")
             task, origin, notes = self._prepared(data)
             # mteb does not say how many texts there are.
@@ -167,7 +167,7 @@ class MTEB:
         known = {name: list(map(find_code, codes_of[name])) for name in task.hf_subsets}
         chosen: set[str] = set()
         for item in self.languages:
-            # a name of mteb's first, as it may be no code: "default"
+            # look for mteb's own names first, as they need not be language codes: "default"
             if item in known:
                 found = [item]
             else:
@@ -201,7 +201,7 @@ def get_task(name: str) -> Any:
     """Return a task of mteb.
 
     Raises:
-        ConfigError: it has none of that name; the nearest one is offered.
+        ConfigError: mteb has no task of that name; the error suggests the nearest one.
         MissingExtraError: mteb is not installed.
     """
     mteb = _mteb()

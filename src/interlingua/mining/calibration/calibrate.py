@@ -4,15 +4,16 @@
 (probes), from judged pairs, or from all right pairs. Both sides of half of the probes are mixed in.
 Of the others only one side is mixed in, so that every pair with it is wrong. These wrong pairs come
 from the same search and the same retrieval as the wrong pairs among the texts themselves. Held-out
-translations may be of another kind than the texts, and their wrong pairs then score otherwise, too.
-So texts that seem translated are hidden from each other in a second retrieval: their new pairs are
-wrong, and consist of the mined texts themselves.
+translations may be of another kind than the texts, and their wrong pairs then score differently.
+So texts that seem translated are hidden from each other in a second retrieval. The new pairs of
+these texts are wrong, and consist of the mined texts themselves.
 
 ``learn_scores`` scores a bitext, and learns from judged pairs of it, or from translations mixed in.
 Some pairs of the bitext itself get a wrong target: another line's, a part of their own, a copy of
 their source.
 
-``mixture`` compares the scores of right pairs with the list's, and the kinds of wrong ones.
+``score_mixture`` compares the list's scores with those of right pairs and of each kind of wrong
+pairs.
 """
 
 from __future__ import annotations
@@ -87,27 +88,28 @@ from interlingua.storage.remote import check_writable
 from interlingua.storage.workspace import Workspace
 
 _LEAST = 80
-"""Pairs of held-out text, so that there is something in every quarter."""
+"""Minimum number of held-out pairs, so that each quarter of them contains some."""
 _MOST = 1_000_000
-"""Pairs of a stream that are looked at."""
+"""Maximum number of pairs of a stream that are read."""
 LEAST_OF_KIND = 20
-"""Wrong pairs of a kind that are learned from by themselves."""
+"""Minimum number of wrong pairs for which a kind is treated separately."""
 MOST_HIDDEN = 2000
-"""Pairs of which both texts are hidden from each other."""
+"""Maximum number of pairs whose two texts are hidden from each other."""
 LEAST_HIDDEN = 50
-"""Wrong pairs of the texts themselves; with fewer, those of held-out texts are learned from."""
+"""Minimum number of wrong pairs of the texts themselves. With fewer, the curve is fitted to the
+wrong pairs of held-out texts."""
 Answer = bool | None
 """True if a pair is right; None if unknown."""
 
 
 class Probes(NamedTuple):
-    """Lines to put behind those of the source and of the target.
+    """Held-out lines that are appended to the source and to the target.
 
     Attributes:
         source: lines.
         target: lines.
         source_pairs: number of the pair that each line of the source is a side of.
-        target_pairs: of the target.
+        target_pairs: the same for the target.
     """
 
     source: list[Line]
@@ -120,12 +122,13 @@ class Answers(NamedTuple):
     """Known answers of mined pairs.
 
     Attributes:
-        known: pairs of a probe's two sides, or of one side and one of the texts themselves. A pair
-            of two different probes is not known: probes often come from one source and are near
-            each other, so such a pair says nothing about the texts.
-        right: both sides of one probe; of no meaning where not known.
-        own: pairs without a probe.
-        excluded: probes left out, since the texts themselves hold a side of them, or two share one.
+        known: marks pairs of both sides of a probe, or of one side and one of the texts themselves.
+            The answer to a pair of two different probes is not known: probes often come from one
+            source and are near each other, so such a pair says nothing about the texts.
+        right: marks pairs of both sides of one probe; without meaning where ``known`` is false.
+        own: marks pairs without a probe.
+        excluded: number of probes that are left out, because one of their sides is also in the
+            texts themselves or in another probe.
     """
 
     known: Bool[ndarray, " n"]
@@ -151,8 +154,8 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
             f"found {len(drawn)} held-out pairs, but a calibration needs at least {_LEAST}; pass"
             " more pairs"
         )
-    # Both sides of one half go in; of the rest every other pair gives only its source, the others
-    # only their target.
+    # Both sides of the first half are used. In the second half, every second pair contributes only
+    # its source, and each of the remaining pairs only its target.
     order = np.random.default_rng(seed).permutation(len(drawn))
     half = np.sort(order[: len(order) // 2])
     rest = order[len(order) // 2 :]
@@ -173,12 +176,12 @@ def answers(pairs: NDArray[np.void], x: NumberedTexts, y: NumberedTexts, probes:
 
     Args:
         pairs: ``FOUND`` records.
-        x: the texts of the source, the probes' behind them.
+        x: the texts of the source, followed by those of the probes.
         y: those of the target.
         probes: the probes that were mixed in.
     """
     sides = (x, probes.source_pairs, pairs["x"]), (y, probes.target_pairs, pairs["y"])
-    # The number of each mined pair's probe, of either side.
+    # For each side: the number of the probe to which the text of each mined pair belongs.
     found = []
     is_clean = np.ones(len(pairs), bool)
     excluded = set[int]()
@@ -189,7 +192,7 @@ def answers(pairs: NDArray[np.void], x: NumberedTexts, y: NumberedTexts, probes:
         excluded |= {number for _, number in bad}
     is_probe = [numbers >= 0 for numbers in found]
     is_right = is_probe[0] & (found[0] == found[1])
-    # The probe's own translation is not there, or lost to a text that scores more: it is wrong.
+    # With one probe the pair is wrong: the translation is missing, or another text scores higher.
     has_one_probe = is_probe[0] ^ is_probe[1]
     is_known = (is_right | has_one_probe) & is_clean
     is_own = ~(is_probe[0] | is_probe[1])
@@ -202,8 +205,8 @@ def _probe_of_text(
     """Return the probe that each text belongs to.
 
     Returns:
-        The number of the probe, -1 for the texts themselves; and of texts that are both, or of two
-        probes, the text and its probe.
+        The number of each text's probe, -1 for the texts themselves; and for each text that is also
+        among the texts themselves or in two probes, the text and its probe.
     """
     probe_of = np.full(len(side), -1, np.int64)
     # The probes are the last lines of the side.
@@ -224,7 +227,7 @@ class Known(NamedTuple):
     """Pairs with known answers.
 
     Attributes:
-        scores: theirs.
+        scores: the scores of the pairs.
         right: the answers.
         notes: remarks for the user.
     """
@@ -241,7 +244,7 @@ class Learned(NamedTuple):
         fit: the curve.
         known: the pairs that it was fitted to.
         alternatives: curves by resampling.
-        mixture: how the list is made of right and wrong pairs; None if that was not looked at.
+        mixture: shares of right and wrong pairs in the list; None if they were not estimated.
     """
 
     fit: Fit
@@ -252,7 +255,7 @@ class Learned(NamedTuple):
     def calibration(
         self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis
     ) -> Calibration:
-        """Return a calibration of pairs that are right as often as the known ones."""
+        """Return a calibration for pairs with the same share of right ones as the known pairs."""
         scores, right, _ = self.known
         measures = {**self.fit.measures, "separation": separation(scores, right)}
         if self.mixture is not None and self.mixture.is_moved:
@@ -286,7 +289,7 @@ def learn_from_samples(
     measured: Mapping[int, float] | None = None,
     seed: int = 0,
 ) -> Learned:
-    """Fit a curve to known pairs that are made as like the list as its scores allow.
+    """Fit a curve to known pairs that are adjusted to the list by its scores.
 
     Args:
         right: scores of known right pairs.
@@ -334,7 +337,7 @@ class KnownAnswers(NamedTuple):
         probes: held-out translations that are mixed into the texts.
         labels: judged pairs, and whether each is right.
         labels_path: their file.
-        gold: all right pairs; next to another source they only measure.
+        gold: all right pairs; if there is another source, they only measure the accuracy.
     """
 
     probes: Probes | None = None
@@ -370,11 +373,11 @@ def check_calibration(
     labels: PathLike | None,
     gold: PathLike | None,
 ) -> None:
-    """Check the options of ``interlingua calibrate`` that have to do with each other.
+    """Check the options of ``interlingua calibrate`` that depend on each other.
 
     Raises:
         ConfigError: two of them exclude each other, or there is nothing to learn from.
-        DataError: the output is a file, and no calibration.
+        DataError: the output is an existing file that is not a calibration.
     """
     if output.is_file():
         load_calibrations(output)  # another file of that name would be lost
@@ -442,7 +445,7 @@ def learn_from_mining(
         progress=progress,
     )
     assert everything is not None
-    # A precision is that of pairs that no check rejects.
+    # Precision refers only to pairs that no check rejects.
     is_refused = refused(checker, everything, everything.pairs)
     mined = everything._replace(pairs=everything.pairs[~is_refused])
     pairs, own = known.known(mined)
@@ -462,15 +465,15 @@ def learn_from_mining(
         languages=languages, model=model, scoring=config.scoring, basis=known.basis
     )
     if known.basis == "labels":
-        # Judged pairs may have been chosen by their score; the curve holds for all pairs, and so
-        # does its mean.
+        # Judged pairs may have been chosen by their scores. The curve is valid for all pairs, so
+        # its mean over all of them is their share of right pairs.
         share = float(found.probability(scores).mean())
         found = replace(found, fitted_prior=share, prior=share).cut_for(scores)
     else:
         found = found.of_pairs(scores)
     save_calibration(found, output)
     lines = [*mined.notes, *pairs.notes, *report(learned.fit, found, scores), *notes]
-    # The curve was not fitted to these, so that they measure its accuracy.
+    # The curve was not fitted to the gold pairs, so that they measure its accuracy.
     if known.gold is not None and known.basis != "gold":
         lines += against_gold(found, mined, own, known.gold)
     return LearnedCalibration(found, [*lines, f"written: {output}"])
@@ -500,12 +503,12 @@ def hidden_scores(
 ) -> Float64[ndarray, " h"]:
     """Score the pairs that translated texts form while their translations are hidden.
 
-    Half of the pairs that seem right are hidden, so that most of the best partners stay taken, as
-    they are for a text that has no translation.
+    Half of the pairs that seem right are hidden. The other half keeps most of the best partners
+    taken, which is also the situation of a text without a translation.
 
     Args:
         mined: all pairs that were found.
-        own: marks those of the texts themselves.
+        own: marks the pairs of the texts themselves.
         right: scores of known right pairs.
         wrong: of known wrong pairs.
         checker: pairs that it rejects are left out.
@@ -526,7 +529,7 @@ def hidden_scores(
     rng = np.random.default_rng(seed)
     hidden = rng.choice(best, min(MOST_HIDDEN, len(best) // 2), replace=False)
     found = mined.retrieve_without(mined.pairs[np.sort(hidden)])
-    # Held-out texts are no partners of texts without a translation.
+    # A held-out text must not be a partner of a text whose translation is hidden.
     is_own = np.zeros(len(mined.x), bool), np.zeros(len(mined.y), bool)
     for side, marks in zip(("x", "y"), is_own, strict=True):
         marks[mined.pairs[side][places]] = True
@@ -724,7 +727,7 @@ def learn_scores(
 
     Raises:
         ConfigError: there is nothing or too much to learn from.
-        DataError: too few pairs of a known answer are in the stream.
+        DataError: too few pairs with a known answer are in the stream.
     """
     check_learning(output, labels, parallel)
     with contextlib.ExitStack() as stack:
@@ -744,8 +747,8 @@ def learn_scores(
         else:
             held_out = _held_out(str(parallel), stream.languages, seed)
             made = MixedStream(held_out, similar_targets(held_out, encode), seed=seed)
-            # Spread over all of the stream: its first pairs may be of another kind than the
-            # others, for example if it is in order of length.
+            # Spread the held-out pairs over the whole stream: its first pairs may be of another
+            # kind than the others, for example if the stream is sorted by length.
             if stream.total is not None:
                 made.every = max(EVERY, min(stream.total, _MOST) // len(held_out))
             scores, right, wrong = made.scored(scorer, pairs, checker)
@@ -770,13 +773,13 @@ def learn_scores(
 def _held_out(path: str, languages: tuple[str, str], seed: int) -> list[TextPair]:
     """Return the translations to mix in, in random order."""
     found = list(read_pairs(path, source_language=languages[0], target_language=languages[1]))
-    # The wrong target of the one is the other's: it takes two.
+    # The wrong target of a pair comes from another pair, so at least two pairs are needed.
     if len(found) < 2:
         raise DataError(
             "expected at least 2 pairs to learn from, found fewer; add held-out translations",
             path=path,
         )
-    # In any order: in a sorted file, short pairs must not be combined only with short ones.
+    # In random order, because in a sorted file short pairs are combined only with short ones.
     random.Random(seed).shuffle(found)
     return found
 
@@ -787,7 +790,7 @@ def score_judged_pairs(
     labels: Judgments,
     checker: Checker,
 ) -> tuple[Float64[ndarray, " n"], Known]:
-    """Score all pairs that no check rejects; return those of known answers too."""
+    """Score all pairs; return the scores that no check rejects, and pairs with known answers."""
     scores = [np.zeros(0)]
     marks = [np.zeros(0, bool)]
     answers: list[Answer] = []
@@ -802,7 +805,7 @@ def score_judged_pairs(
     is_known = np.array([answer is not None for answer in answers], bool)
     right = np.array([bool(answer) for answer in answers], bool)
     known = Known(found[is_known & accepted], right[is_known & accepted], notes)
-    # Checks may reject all that was judged to be wrong, and leave nothing to compare with.
+    # Checks may reject all pairs that were judged wrong; then nothing is left to compare with.
     if not is_enough(known):
         known = Known(found[is_known], right[is_known], notes)
     return found[accepted], known

@@ -1,15 +1,15 @@
-"""From a score to the probability that a pair is a translation, and from there to where to cut.
+"""Probabilities that pairs with given scores are translations, and cuts that follow from them.
 
 A logistic and an isotonic curve are fitted to pairs with known answers and compared on pairs that
-the fit has not seen. A ``Calibration`` keeps the better one as log odds at some scores. The share
-of right pairs among others, the prior, is estimated from their scores' position between known
-right and known wrong pairs. If these overlap much, a small difference between the known pairs
-and the others makes a large one in the share: ``share_interval``, ``precision_interval`` and
-``doubted`` say so.
+the fit has not seen. A ``Calibration`` keeps the better one as log odds at some scores. The prior
+is the share of right pairs among other pairs. It is estimated from the position of their scores
+between those of known right and known wrong pairs. If right and wrong pairs overlap much, a small
+difference between the known pairs and the others changes the estimated share a lot.
+``share_interval``, ``precision_interval`` and ``doubted`` report this uncertainty.
 
-The curve holds the log odds at the prior of the pairs that it was fitted to. Less the log odds of
-that prior, they are log likelihood ratios, which do not depend on any prior; plus the log odds of
-another prior, they are the log odds of a pair among pairs with that one (Bayes' rule).
+The curve holds the log odds at the prior of the pairs that it was fitted to. Without the log odds
+of that prior, they are log likelihood ratios, which do not depend on any prior. With the log odds
+of another prior added, they are the log odds of a pair among pairs with that prior (Bayes' rule).
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ MOST_SCORES = 20_000
 """Maximum number of scores of all pairs by which an interval is measured."""
 LIKENESS_ERROR = 0.015
 MOVED_ERROR = 0.025
-"""Added to both ends of an interval of precision: known pairs are never quite like the others. The
-second one where held-out pairs score otherwise than the list's. Measured by
-benchmarks/precision.py."""
+"""Margins at both ends of an interval of precision, because known pairs always differ a little from
+the others. ``MOVED_ERROR`` applies if held-out pairs score differently from the list's pairs. Both
+are measured by benchmarks/precision.py."""
 LEAST_SEPARATION = 0.9
-"""Below, the share hangs on small differences."""
+"""Separation below which the estimated share depends on small differences."""
 _MOST = 30.0
-"""Log odds beyond this are certain enough."""
+"""Largest absolute value of log odds; a pair beyond it is certain enough."""
 
 
 class Cut(NamedTuple):
@@ -64,7 +64,7 @@ class Cut(NamedTuple):
     Attributes:
         precision: the requested one, a share of the pairs.
         score: of the last pair; infinite where no pair is good enough.
-        pairs: that score as much or more.
+        pairs: number of pairs that score at least as much.
         right: expected number of translations among them.
     """
 
@@ -78,10 +78,10 @@ class Bin(NamedTuple):
     """Pairs of similar probability and known answers.
 
     Attributes:
-        probability: their mean.
-        right: the share of them that is right.
+        probability: mean probability of the pairs.
+        right: share of right pairs among them.
         pairs: number of pairs.
-        lowest: score of the worst.
+        lowest: the lowest score of a pair.
     """
 
     probability: float
@@ -98,8 +98,8 @@ class Calibration:
         source_language: a code such as ``zho_Hans``.
         target_language: code of the target's language, or None.
         model: the identity of the model, see ``ModelInfo.identity``.
-        scoring: how the scores are made, in words; those of other ways mean something else.
-        basis: where right and wrong pairs are known from: ``probes``, held-out parallel text among
+        scoring: how the scores are made, in words; scores made in another way mean something else.
+        basis: source of the known answers: ``probes``, held-out parallel text among
             the texts that were mined; ``gold``, all pairs that are right; ``labels``, pairs that
             someone has judged.
         shape: the curve is a line in log odds between its points; beyond them it continues
@@ -107,12 +107,12 @@ class Calibration:
         scores: of the curve's points, ascending.
         log_odds: at these scores, natural logarithm, not descending.
         fitted_prior: share of right ones among the pairs that the curve was fitted to.
-        prior: share of right ones expected among the pairs mined then.
-        pairs: with a known answer, that the curve was fitted to.
+        prior: expected share of right ones among the pairs that were mined for this calibration.
+        pairs: number of pairs with a known answer that the curve was fitted to.
         measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``,
             ``log_loss``; ``separation``, see ``separation``.
         bins: the reliability curve of the same predictions.
-        cuts: where to cut the pairs mined then.
+        cuts: where to cut the pairs that were mined for this calibration.
         alternatives: other curves that the known pairs allow, by resampling.
     """
 
@@ -134,7 +134,7 @@ class Calibration:
 
     @property
     def languages(self) -> str:
-        """``zho_Hans-eng_Latn``."""
+        """Name of the language pair, such as ``zho_Hans-eng_Latn``."""
         return f"{self.source_language}-{self.target_language}"
 
     def log_likelihood_ratios(self, scores: ArrayLike) -> Float64[ndarray, " n"]:
@@ -201,9 +201,9 @@ class Calibration:
         )
 
     def threshold(self, precision: float) -> float:
-        """Return the score from which on the mined pairs were expected to have this precision.
+        """Return the minimum score with which the mined pairs were expected to have this precision.
 
-        It holds for other pairs if the share of right ones among them is also ``prior``.
+        The score is valid for other pairs if the share of right ones among them is also ``prior``.
 
         Args:
             precision: a share of the pairs, 0 to 1; the next higher known one is used.
@@ -261,7 +261,7 @@ def load_calibration(
     model: str | None = None,
     scoring: str | None = None,
 ) -> Calibration:
-    """Read the calibration of a language pair, or the swapped one of the reverse pair.
+    """Read the calibration of a language pair, or else that of the reverse pair.
 
     Args:
         path: a file written by ``save_calibration``.
@@ -271,7 +271,7 @@ def load_calibration(
         scoring: refuse a calibration of scores that were computed in another way.
 
     Raises:
-        DataError: the file is missing or no calibration.
+        DataError: the file is missing or is not a calibration.
         ConfigError: it holds no such language pair, or is of another model or scoring.
     """
     return choose_calibration(
@@ -329,7 +329,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     """Read all calibrations of a file, by language pair.
 
     Raises:
-        DataError: the file is missing or no calibration.
+        DataError: the file is missing or is not a calibration.
     """
     content = read_record(path, CALIBRATION)
     try:
@@ -405,7 +405,7 @@ def _read_curve(
 
 
 def _logit(share: float) -> float:
-    """Log odds of a share, finite for 0 and 1 too."""
+    """Compute the log odds of a share; the result is finite for 0 and 1 too."""
     share = min(max(share, 1e-9), 1 - 1e-9)
     return float(np.log(share / (1 - share)))
 
@@ -433,9 +433,9 @@ class Fit(NamedTuple):
         curve: fitted to all pairs.
         prior: share of right ones among them.
         measures: of predictions for pairs that the fit had not seen.
-        bins: the same predictions, in bins of as many pairs each.
+        bins: the same predictions, in bins of equal size.
         compared: mean log loss of each shape on unseen pairs, in nats.
-        pairs: that it was fitted to.
+        pairs: number of pairs that it was fitted to.
     """
 
     curve: Curve
@@ -448,7 +448,7 @@ class Fit(NamedTuple):
     def calibration(
         self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis
     ) -> Calibration:
-        """Return a ``Calibration`` of pairs that are right as often as those of the fit."""
+        """Return a ``Calibration`` for pairs with the same share of right ones as in the fit."""
         return Calibration(
             source_language=languages[0],
             target_language=languages[1],
@@ -489,7 +489,7 @@ def fit_calibration(
             f"found {int(right.sum())} right and {int((~right).sum())} wrong pairs, but a"
             f" calibration needs at least {MIN_CALIBRATION_PAIRS} of each; pass more pairs"
         )
-    # Of each shape, the probability of every pair by a curve that was fitted without it.
+    # For each shape: the probability of every pair, by a curve that was fitted without that pair.
     folds = _folds(right, seed)
     unseen = {shape: np.empty(len(scores)) for shape in FITS}
     for fold in range(FOLDS):
@@ -518,7 +518,7 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     It is found by Newton's method. A falling line is replaced by a level one: a higher score is
     never worse.
     """
-    # Scores of mean 0 and deviation 1: the two weights are then of one size, whatever the scores.
+    # Scores are scaled to mean 0 and deviation 1, so that both weights are of similar size.
     middle = float(scores.mean())
     width = float(scores.std()) or 1.0
     x = np.stack([(scores - middle) / width, np.ones(len(scores))], axis=1)
@@ -563,7 +563,7 @@ def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
             before = steps.pop()
             steps.append((before[0] + last[0], before[1] + last[1], before[2], last[3]))
     table = np.array(steps)
-    # The half that is added may turn the order of a long and a short step round again.
+    # Adding one half may reverse the order of a long and a short step.
     share = np.maximum.accumulate((table[:, 1] + 0.5) / (table[:, 0] + 1))
     # Two points for each step, or one for a step of a single score: a dict keeps one of two equal
     # keys.
@@ -589,8 +589,8 @@ def measure_calibration(
         right: the answers.
 
     Returns:
-        ``ece``, the expected calibration error: how far the share of right pairs is from the mean
-        probability, on average over ten bins of as many pairs each; ``brier``, the mean squared
+        ``ece``, the expected calibration error: the difference between the share of right pairs and
+        the mean probability, averaged over ten bins of equal size; ``brier``, the mean squared
         error; ``log_loss`` in nats.
     """
     bins = reliability(guess, right, guess)
@@ -641,7 +641,7 @@ def _bins(
 
 
 def _folds(right: Bool[ndarray, " n"], seed: int) -> Int64[ndarray, " n"]:
-    """Assign a fifth to each pair, with each answer spread as evenly as possible."""
+    """Assign each pair to one of five folds, with the pairs of each answer spread evenly."""
     folds = np.empty(len(right), np.int64)
     rng = np.random.default_rng(seed)
     for answer in (True, False):
@@ -704,15 +704,15 @@ def resampled_curves(
 
     Args:
         right: scores of known right pairs.
-        wrong: of known wrong pairs; samples to take in turn.
-        moves: of the right pairs' scores, see ``mixture.Mixture.near``; taken in turn.
+        wrong: samples of scores of known wrong pairs, which are used in turn.
+        moves: shift and scale of the right pairs' scores, see ``Mixture.near``; used in turn.
         seed: of the draws.
     """
     rng = np.random.default_rng(seed)
     curves = []
     for number in range(_RESAMPLES):
-        # As many pairs of either answer as there are, so that every resample can be fitted and has
-        # the same prior.
+        # Every resample has as many pairs of each answer as are known, so that it can be fitted and
+        # has the same prior.
         shift, scale = moves[number % len(moves)]
         good = move_scores(rng.choice(right, len(right)), shift, scale)
         bad = rng.choice(wrong[number % len(wrong)], len(wrong[0]))
@@ -741,9 +741,9 @@ def precision_interval(
     *,
     prior: float | None = None,
 ) -> tuple[float, float]:
-    """Compute the 95 % interval of the share of right pairs among those from a score on.
+    """Compute the 95 % interval of the share of right pairs among those that reach a score.
 
-    It is the interval of resampled known pairs, wider by ``LIKENESS_ERROR`` at both ends.
+    The interval of the resampled known pairs is widened by ``LIKENESS_ERROR`` at both ends.
 
     Args:
         found: with its alternatives.

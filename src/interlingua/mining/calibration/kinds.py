@@ -16,11 +16,11 @@ from interlingua.corpus.cleaning.codepoints import encode_codepoints, join_lines
 from interlingua.corpus.cleaning.scripts import OTHER, script_numbers
 
 COMPARED = 2000
-"""Texts of a side that are compared at most."""
+"""Maximum number of texts of a side that are compared."""
 MOST_LENGTHS = 1.5
-"""Times that the median length of one side may be that of the other."""
+"""Largest accepted ratio of the two median lengths."""
 MOST_LETTERS = 0.15
-"""Share of the letters that may be in other scripts."""
+"""Largest accepted share of letters in other scripts."""
 
 
 def differences_of_kind(
@@ -33,7 +33,7 @@ def differences_of_kind(
     Args:
         languages: of source and target.
         held_out: texts of either side.
-        others: those to compare with.
+        others: texts of either side to compare them with.
     """
     lines = []
     for language, known, texts in zip(languages, held_out, others, strict=True):

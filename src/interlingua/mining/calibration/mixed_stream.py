@@ -27,7 +27,7 @@ from interlingua.mining.score import BitextScorer
 from interlingua.mining.vectors import embed_texts
 
 EVERY = 4
-"""Pairs of the stream from one held-out pair to the next, at least."""
+"""Minimum number of pairs of the stream from one held-out pair to the next."""
 WrongKind = Literal["another line", "part", "copy", "similar"]
 WRONG_KINDS: tuple[WrongKind, ...] = get_args(WrongKind)
 
@@ -37,13 +37,13 @@ class MixedStream:
 
     At regular intervals, a pair of the bitext gets a wrong target of a frequent kind: the target of
     another line, a part of its own, or a copy of the source. The original pair is left out, because
-    its target would be the neighbor of the wrong one. A held-out pair follows; every fourth of
-    these has the most similar target of the others.
+    its target would be the neighbor of the wrong one. A held-out pair follows. Every fourth
+    held-out pair gets the most similar target of another held-out pair.
 
     Args:
         held_out: translations.
         similar: a wrong target for each of them.
-        seed: of the parts.
+        seed: of the random lengths of parts.
 
     Attributes:
         every: pairs of the bitext from one held-out pair to the next.
@@ -87,8 +87,8 @@ class MixedStream:
         # Checks may reject all that is known to be wrong, and leave nothing to compare with.
         if sum(len(scores[kind]) for kind in WRONG_KINDS) < MIN_CALIBRATION_PAIRS:
             scores |= {kind: refused_ones[kind] for kind in WRONG_KINDS}
-        # Known only now: which held-out pairs the bitext has, too. These are right or wrong as the
-        # bitext's own are, and say nothing about how many are.
+        # Only now it is known which held-out pairs are also in the bitext. They are left out: they
+        # are right or wrong like the bitext's own pairs, and do not show how many are right.
         found = {}
         for kind, some in scores.items():
             left = [score for score, number in some if number not in self._in_bitext]
@@ -159,7 +159,7 @@ class MixedStream:
         """Look for held-out texts in the bitext, and keep some pairs to compare."""
         for text in (pair.source, pair.target):
             self._in_bitext |= self._numbers.get(text.strip(), set())
-        # At least one for each held-out pair, and from all of the stream.
+        # Keep at least one pair for each held-out pair, spread over the whole stream.
         self._read += 1
         if self._read % max(1, self.every // 2) == 0 and len(self._some) < COMPARED:
             self._some.append(pair)
@@ -177,7 +177,7 @@ class MixedStream:
 
 
 def similar_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
-    """Return the most similar other target of each pair, as if similar sentences were matched."""
+    """Return for each pair the most similar target of another one, as a wrong match has it."""
     targets = [pair.target.strip() for pair in pairs]
     distinct = list(dict.fromkeys(targets))
     if len(distinct) < 2:
@@ -186,7 +186,7 @@ def similar_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
     row = {text: number for number, text in enumerate(distinct)}
     found = []
     for target in targets:
-        # The most similar text is itself; it is taken out.
+        # The most similar target is the pair's own, which is excluded.
         similar = vectors @ vectors[row[target]]
         similar[row[target]] = -np.inf
         found.append(distinct[int(similar.argmax())])
@@ -202,7 +202,7 @@ def first_part(text: str, share: float = 0.5) -> str:
 
 
 def refused_of_block(checker: Checker, pairs: Sequence[TextPair]) -> Bool[ndarray, " n"]:
-    """Mark the pairs of a stream without a text, and those rejected by checks of single pairs."""
+    """Mark the pairs with a blank side, and those that checks of single pairs reject."""
     sources = [pair.source for pair in pairs]
     targets = [pair.target for pair in pairs]
     blank = [not (pair.source.strip() and pair.target.strip()) for pair in pairs]

@@ -1,12 +1,12 @@
 """Estimate which share of a list of pairs is right from the scores of the list itself.
 
-The scores of a list are a mixture: of right pairs, and of wrong ones of several kinds. Samples of
-scores are known of each. ``fit_mixture`` finds the shares under which the list is most likely, by
-expectation maximization over histograms.
+The scores of a list are a mixture of those of right pairs and of several kinds of wrong pairs. A
+sample of scores is known for each. ``fit_mixture`` finds the shares under which the list is most
+likely, by expectation maximization over histograms.
 
 Trusted pairs are often of another kind than the list (shorter, of another domain), and their
 scores are then higher or lower than those of the right pairs in it. So the sample of right pairs
-may also be moved and stretched, if the list is much more likely so.
+may also be moved and stretched, if this makes the list much more likely.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _BINS = 160
 SHIFTS = np.linspace(-3.0, 3.0, 31)
 """Tried moves of the right pairs' scores, in their standard deviations."""
 SCALES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
-"""Tried stretches of them about their median."""
+"""Tried factors that stretch these scores about their median."""
 _LEAST_GAIN = 0.01
 """Nats per pair by which the list must be likelier with moved scores. Samples of one kind differ by
 a third of that, samples of different domains by ten times as much."""
 NEAR = 0.005
-"""Nats per pair: moves this close to the best one are as good."""
+"""Difference to the best move, in nats per pair, up to which another move is as good."""
 _ROUNDS = 300
 _EVERYWHERE = 0.01
 """Share of each density that is even over all bins, so that no score is impossible."""
@@ -40,7 +40,7 @@ class Mixture(NamedTuple):
         right: share of right pairs.
         wrong: share of each kind of wrong pairs.
         shift: added to the scores of known right pairs, so that they are like the list's.
-        scale: by which they are stretched about their median.
+        scale: factor by which these scores are stretched about their median.
         gain: nats per pair by which the list is likelier with ``shift`` and ``scale`` than without.
         near: other moves, with which the list is nearly as likely.
     """
@@ -104,7 +104,7 @@ def fit_mixture(
     }
     best = max(tried, key=lambda move: tried[move][0])
     gain = (tried[best][0] - at_rest[0]) / len(scores)
-    # Small differences come about by chance, and from a move to correct them more harm than good.
+    # Small differences arise by chance, and a move that corrects them does more harm than good.
     if gain < _LEAST_GAIN:
         shares = at_rest[1].tolist()
         return Mixture(shares[0], tuple(shares[1:]), gain=gain)
@@ -126,8 +126,8 @@ def draw_like(
     """
     total = sum(shares) or 1.0
     weights = [share / total for share in shares]
-    # The kind that has too few for its share bounds them all. Rare kinds do not bound: else an
-    # element of a kind that hardly exists would cost many of the others.
+    # The kind with too few elements for its share limits the size of the draw. Rare kinds do not
+    # limit it; otherwise a kind that hardly exists would exclude many elements of the others.
     sizes = [
         len(sample) / weight
         for sample, weight in zip(samples, weights, strict=True)
@@ -147,7 +147,7 @@ def _fit_shares(
     densities: Float64[ndarray, "k b"],
     fixed: Float64[ndarray, " k"],
 ) -> tuple[float, Float64[ndarray, " k"]]:
-    """Find the shares of some densities by expectation maximization; return log likelihood too.
+    """Find the shares of densities by expectation maximization; return log likelihood and shares.
 
     Args:
         counts: of the list's scores in bins.

@@ -1,7 +1,7 @@
-"""One text with several translations: which pairs translate a text unlike an earlier pair.
+"""Checks that find pairs which translate a text differently from an earlier pair.
 
-Two sets of 64-bit keys find it in one pass: the pair is new, and its text is not. The keys are kept
-as those of duplicates are, in at most 64 MB of memory for a check and the rest on disk. Case and
+Two sets of 64-bit keys find them in one pass: the pair is new, but its text is not. The keys are
+stored like those of duplicates: at most 64 MB per check in memory, and the rest on disk. Case and
 punctuation do not count, except for the signs of numbers: 1.5 is not 15. The first translation of
 a text is never reported.
 """
@@ -27,7 +27,7 @@ _SIGN = re.compile(
     r"|(?<=\d)\s?(?P<percent>[%٪％])|(?<![\w)\]])(?P<minus>[-–])(?=\d)"
 )
 _KEPT = {"point": "|", "colon": "=", "slash": "÷", "dash": ">", "percent": "<"}
-"""Symbols, which count in keys, in place of the signs of a number, which do not."""
+"""Symbols that count in keys, and replace the signs of a number, which do not count."""
 
 
 def number_signs_kept(text: str) -> str:
@@ -60,10 +60,10 @@ class _Consistency(Check):
     def _translated_anew(
         self, texts: Sequence[str], translations: Sequence[str]
     ) -> Float64[ndarray, " n"]:
-        """Mark the texts that an earlier pair translates otherwise."""
+        """Mark the texts that an earlier pair translates differently."""
         keys = text_keys(list(map(number_signs_kept, texts)))
         others = text_keys(list(map(number_signs_kept, translations)))
-        # An empty translation is none: the next one is the first of its text.
+        # An empty translation does not count; the next one is the first translation of its text.
         both = np.flatnonzero((keys != EMPTY_KEY) & (others != EMPTY_KEY))
         is_new_text = self.texts.first_seen(keys[both])
         is_new_pair = self.pairs.first_seen(
@@ -78,12 +78,12 @@ class OneTranslation(_Consistency):
     """A source has one translation."""
 
     name = "translations"
-    measures = "1 if an earlier pair translates the source otherwise"
+    measures = "1 if an earlier pair translates the source differently"
     reason = "translated otherwise before"
     label = "another translation of the source"
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """Mark with 1 the pairs of which the source was translated otherwise before."""
+        """Mark with 1 the pairs whose source has another translation in an earlier pair."""
         return self._translated_anew(pairs.sources, pairs.targets)
 
 
@@ -96,5 +96,5 @@ class OneSource(_Consistency):
     label = "another source of the translation"
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """Mark with 1 the pairs of which the target translated another source before."""
+        """Mark with 1 the pairs whose target translates another source in an earlier pair."""
         return self._translated_anew(pairs.targets, pairs.sources)

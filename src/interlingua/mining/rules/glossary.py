@@ -1,11 +1,12 @@
 """A glossary: if the source has a term, the target has one of its translations.
 
-Words are compared without case and accents. In the source, a term's words follow one another, each
-with at most a short ending more or other than the glossary's (in English, of a plural or a
-possessive); the longest term at a place counts. In the target it is enough that a prefix of each
-word of a translation occurs, also inside of a compound; its length depends on that of the word.
-This side is lenient, because a false alarm costs a translator more than a missed inflection. In
-languages that write no spaces, the term is searched as it is.
+Words are compared without case and accents. In the source, the words of a term must be consecutive.
+Each of them may differ from the glossary's word only by a short ending (in English, that of a
+plural or a possessive). The longest term at a place counts. In the target it is enough that a
+prefix of each word of a translation occurs, even inside a compound; the length of the prefix
+depends on that of the word. The comparison of the target is lenient, because a false alarm costs a
+translator more than a missed inflection. In languages that write no spaces, the term is searched as
+it is.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ _LONG_ENDING = 4
 """The same in languages with many endings."""
 _VOWELS = frozenset("aeiouyаеиоуыэюяіїєьαεηιουω")
 _SHORT = 3
-"""Letters of a word that is compared whole."""
+"""Maximum number of letters of a word that is compared as a whole."""
 _INFLECTED_CODES = (
     "arb ara heb fin hun est tur rus ukr bel pol ces slk slv hrv srp bos mkd bul lit lvs lav ell"
     " kat hye eus kaz aze azj tam tel mal kan mar hin ben"
 )
 _INFLECTED = frozenset(_INFLECTED_CODES.split())
-"""Languages with many endings, or with changes within a word, of which less has to agree."""
+"""Languages with many endings, or with changes within a word; less of their words has to agree."""
 
 
 class GlossaryTerms(PairRule):
     """The terms of a glossary are translated as it says."""
 
     name = "glossary"
-    measures = "terms of the source without their translation of the glossary in the target"
+    measures = "terms of the source whose translation in the glossary is missing in the target"
     reason = "glossary"
     label = "terms not as in the glossary"
 

@@ -1,7 +1,7 @@
 """Glossaries: tables of two columns, and TBX (v2 ``termEntry``, v3 and TBX-Basic ``conceptEntry``).
 
 A table is any format of bitext with columns (CSV, TSV, XLSX, JSONL). Several translations of a
-term are several rows, or are divided by `` | `` in a cell.
+term are in several rows, or in one cell, separated by `` | ``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from interlingua.storage.files import open_bytes, stem_and_suffix
 _ENTRIES = ("conceptEntry", "termEntry")
 _LANGUAGE_TAGS = ("langSec", "langSet")
 _REFUSED = ("deprecated", "superseded", "obsolete", "forbidden", "notrecommended")
-"""Starts of the states of terms that are not to be used, in lowercase without hyphens."""
+"""Prefixes of the status of terms that must not be used, in lowercase without hyphens."""
 _HEAD_BYTES = 1 << 16
 
 
@@ -63,7 +63,7 @@ def read_glossary(path: Path, languages: tuple[str, str]) -> list[TermPair]:
 
 
 def _table_terms(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, list[str]]]:
-    # Texts in memory may have no languages; the reader needs some, and any two do.
+    # Texts in memory may have no languages, but the reader requires two; any two are suitable.
     source, target = languages if all(languages) else ("eng_Latn", "deu_Latn")
     for pair in read_pairs(path, source_language=source, target_language=target):
         for term in pair.source.split(" | "):

@@ -24,7 +24,7 @@ class AcceleratorKeys(PairRule):
     """Both sides have equally many accelerator keys."""
 
     name = "keys"
-    measures = "accelerator keys that one side has more than the other"
+    measures = "number of accelerator keys that only one side has"
     reason = "accelerator keys differ"
     label = "accelerator keys that differ"
     signs = "&_~"
@@ -38,7 +38,7 @@ class AcceleratorKeys(PairRule):
             counts = count_keys(source, mark), count_keys(target, mark)
             if counts[0] == counts[1]:
                 continue
-            # A mark inside of a word is one of a key if the other side has a key.
+            # A mark inside a word counts as the mark of a key if the other side has a key.
             if 1 in counts and counts[0] + counts[1] == 1:
                 other = target if counts[0] else source
                 if other.count(mark) == 1 and _INSIDE.search(other):

@@ -1,4 +1,4 @@
-"""Placeholders and variables of messages: each of the source's is in the target, and no other.
+"""Placeholders and variables of messages: the target has those of the source, and no others.
 
 Recognized are ``{0}``, ``{}``, ``{name}``, ``{{name}}``, ``${name}``, ``%s``, ``%1$s``,
 ``%(name)s``, ``%{name}``, ``%@``, Qt's ``%1``, and the arguments of ICU messages
@@ -30,7 +30,7 @@ _PATTERN = re.compile(
 )
 _QT = re.compile(r"%L?[1-9]")
 _LETTERS = str.maketrans("iXEGF", "dxegf")
-"""Letters of printf that take the same argument."""
+"""Letters of printf, mapped to the letters that take the same kind of argument."""
 
 
 class Placeholders(PairRule):
@@ -58,7 +58,7 @@ class Placeholders(PairRule):
 
 
 def placeholders(text: str) -> dict[str, str]:
-    """Return the placeholders of a text in one spelling, in their order, each as it is written.
+    """Map each placeholder of a text, in a uniform spelling, to its spelling in the text.
 
     Placeholders without a number are numbered as they come, so that ``%s of %s`` and
     ``%2$s of %1$s`` have the same ones.
@@ -68,7 +68,7 @@ def placeholders(text: str) -> dict[str, str]:
     for match in _PATTERN.finditer(text):
         if not match["escape"]:
             sign = _spelling(match, unnumbered)
-            # Of an argument of ICU only the start is matched.
+            # Only the start of an ICU argument is matched.
             found.setdefault(sign, sign if match["icu"] else match[0])
     return found
 

@@ -33,7 +33,7 @@ _QUESTION_WORDS = {"jpn": ("か", "かい", "の", "ね", "かな"), "kor": ("�
 _SOFT = 0.5
 """Difference of marks that translators choose freely: a period or none, an exclamation mark."""
 _WEIGHTY = frozenset(("question mark", "colon"))
-"""Marks that a translation has too; other differences are a matter of style."""
+"""Marks that a translation must have too; other differences are a matter of style."""
 _ENDS_WIDE = frozenset("。．，、：；！？…」』）】》")
 _OWN_ENDS: Mapping[str, tuple[str, str]] = {
     "ell": (";", "question mark"),
@@ -51,7 +51,7 @@ class EndPunctuation(PairRule):
     """Both sides end with the same kind of punctuation mark."""
 
     name = "ending"
-    measures = "1 if one side alone ends with a question mark or colon, 0.5 if ends differ else"
+    measures = "1 if only one side ends with a question mark or colon, 0.5 for other differences"
     reason = "different end"
     label = "ends that differ"
 
@@ -82,10 +82,10 @@ def ending_difference(source: str, target: str, codes: tuple[str, ...]) -> tuple
     """
     ends = ending(source, codes[0]), ending(target, codes[1])
     for text, code, end in ((source, codes[0], ends[0]), (target, codes[1], ends[1])):
-        # Only if the other side agrees that it is a question.
+        # The sign ¿ is required only if both sides end as questions.
         if code == "spa" and ends[0] == ends[1] == end == "question mark" and "¿" not in text:
             return 1.0, "¿ is missing"
-    # The sign for a question in Greek is a semicolon too.
+    # In Greek, the sign for a question is also a semicolon.
     if ends[0] == ends[1] or ("ell" in codes and set(ends) == {"question mark", "semicolon"}):
         return 0.0, ""
     words = f"{ends[0] or 'no mark'} in the source, {ends[1] or 'no mark'} in the target"
@@ -98,7 +98,7 @@ def ending_difference(source: str, target: str, codes: tuple[str, ...]) -> tuple
 
 
 def _is_question_by_words(texts: tuple[str, str], codes: tuple[str, ...]) -> bool:
-    """Return whether a side is in a language that asks, or may ask here, without a mark."""
+    """Return whether a side may be a question without a mark, by its language or last syllable."""
     for text, code in zip(texts, codes, strict=True):
         if code in _UNPUNCTUATED:
             return True
@@ -130,7 +130,7 @@ def ending(text: str, code: str = "") -> str:
     if sign and text.endswith(sign):
         return kind
     kind = _KIND_OF.get(text[-1], "")
-    # "?!" asks, and so does "?..".
+    # "?!" and "?.." end questions too.
     if kind and _ASKS.search(text):
         return "question mark"
     if kind == "period" and _ELLIPSIS.search(text):
@@ -142,7 +142,7 @@ class OuterSpaces(PairRule):
     """Both sides start and end with white space, or both do not."""
 
     name = "spaces"
-    measures = "ends of the texts, 0 to 2, at which one side alone has white space or a line end"
+    measures = "ends of the texts, 0 to 2, where only one side has white space or a line end"
     reason = "spaces at the ends differ"
     label = "ends with other spaces"
 
@@ -150,7 +150,7 @@ class OuterSpaces(PairRule):
         """Count the ends of each pair with different white space."""
         found = np.zeros(len(pairs.sources))
         for row, (source, target) in enumerate(zip(pairs.sources, pairs.targets, strict=True)):
-            # Texts without any are by far the most.
+            # By far most texts have no white space at their ends.
             if (source.strip() != source or target.strip() != target) and source and target:
                 found[row] = len(self.differences(source, target))
         return found
@@ -164,7 +164,7 @@ class OuterSpaces(PairRule):
             kinds = _outer_space(source, at_end), _outer_space(target, at_end)
             if kinds[0] == kinds[1]:
                 continue
-            # Full-width punctuation holds its space.
+            # Full-width punctuation includes a space.
             inner = [text.rstrip()[-1] if at_end else "" for text in (source, target)]
             if "line end" not in kinds and not _ENDS_WIDE.isdisjoint(inner):
                 continue

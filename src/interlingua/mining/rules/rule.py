@@ -13,14 +13,14 @@ from numpy import ndarray
 from interlingua.mining.checks import Check, Pairs
 
 _SHOWN = 4
-"""Differences that a reason names."""
+"""Maximum number of differences that a reason names."""
 
 
 class PairRule(Check):
     """A check that counts differences and names them; a single one rejects.
 
     Attributes:
-        signs: characters one of which a text has if the rule concerns it; empty = any text.
+        signs: the rule concerns only texts with at least one of these characters; empty = any text.
     """
 
     default_limit = 1

@@ -32,7 +32,7 @@ _XLIFF = frozenset(_XLIFF_NAMES.split())
 _STANDALONE = frozenset(_STANDALONE_NAMES.split())
 """Tags that have no closing tag."""
 _OPTIONAL = frozenset(_OPTIONAL_NAMES.split())
-"""Tags that HTML allows to leave open."""
+"""Tags that may stay open in HTML."""
 
 
 SOURCE_TAGS = "source_tags"
@@ -103,8 +103,8 @@ def with_tags(source: str, target: str, fields: Mapping[str, Any]) -> tuple[str,
 def inline_tags(text: str) -> list[Tag]:
     """Return the tags of a text.
 
-    A name in angle brackets, such as ``<file>``, is one only if HTML, XLIFF or TMX has it, or if
-    the text closes it too.
+    A name in angle brackets, such as ``<file>``, is a tag only if HTML, XLIFF or TMX defines it, or
+    if the text closes it too.
     """
     if "<" not in text:
         return []

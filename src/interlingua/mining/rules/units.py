@@ -77,7 +77,7 @@ def _has_digit(text: str) -> bool:
 
 
 def units_of_numbers(text: str) -> dict[str, set[str]]:
-    """Return the units of the numbers in a text that have one.
+    """Return the units of those numbers in a text that have a unit.
 
     A number is compared by its digits, so that its separators do not matter.
     """

@@ -27,7 +27,7 @@ class LabeledConfig(CheckedSettings):
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
     """Languages of first and second sentences, if the file does not say."""
     batch_size: Annotated[int, Between(0, 2**31)] = 0
-    """Pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
+    """Pairs per step if ``run.global_batch_size`` counts another feed; 0 = the same number."""
     max_tokens: Annotated[int, Between(1, 2**31)] = 128
     """Longer sentences are cut to this many tokens."""
 
@@ -46,12 +46,12 @@ class QuestionsConfig(CheckedSettings):
     languages: tuple[str, ...] = ()
     """Only questions of these languages; default: all."""
     held_out: Annotated[int, Between(0, 2**31)] = 0
-    """Questions of paths to validate on instead of training, with all that share a passage; not
-    together with valid."""
+    """Number of questions of ``paths`` that are used for validation instead of training, together
+    with all questions that share a passage with them; cannot be combined with ``valid``."""
     batch_size: Annotated[int, Between(0, 2**31)] = 0
-    """Questions per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
+    """Questions per step if ``run.global_batch_size`` counts another feed; 0 = the same number."""
     hard_negatives: Annotated[int, Between(0, 1_000)] = 0
-    """Hard negatives a question, if the files have some."""
+    """Hard negatives per question, if the files have some."""
     language_block: Annotated[int, Between(1, 2**20)] = 1
     """Number of consecutive questions of one language, for losses that compare only these; 1 = any
     order."""
@@ -76,17 +76,17 @@ class MonolingualConfig(CheckedSettings):
     """[data.monolingual]: sentences without translations."""
 
     paths: tuple[Path, ...]
-    """Text files of one sentence a line, or tables (``.csv``, ``.xlsx``), called by their language
-    (``ru.txt``, ``news.swh_Latn.txt.gz``)."""
+    """Text files with one sentence per line, or tables (``.csv``, ``.xlsx``), named after their
+    language (``ru.txt``, ``news.swh_Latn.txt.gz``)."""
     column: str | None = None
-    """Column of tables; default: the one called by the language of the file's name, or ``text``."""
+    """Column of tables; default: the column named after the language in the file's name, or
+    ``text``."""
     batch_size: Annotated[int, Between(1, 2**31)] = 48
-    """Sentences per step, over all processes, if another feed goes by
-    ``run.global_batch_size``."""
+    """Sentences per step, over all processes, if ``run.global_batch_size`` counts another feed."""
     max_sentences: Annotated[int, Between(0, 2**62)] = 0
-    """Per file, drawn by ``seed``; 0 = all."""
+    """Maximum number per file, drawn with ``seed``; 0 = all."""
     decontaminate: tuple[Path, ...] = ()
-    """Evaluation folders; a sentence of theirs is left out, as ``interlingua prepare`` does with
+    """Evaluation folders, whose sentences are left out, as ``interlingua prepare`` does with
     pairs."""
     seed: int = 0
     """Seed of the draw."""
@@ -99,10 +99,10 @@ class MonolingualConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FormsConfig(CheckedSettings):
-    """[data.forms]: a share of all texts in other forms; targets are those of the texts."""
+    """[data.forms]: a share of all texts in other forms, with the targets of the original texts."""
 
     share: Annotated[float, Between(1e-6, 1)] = 0.1
-    """Share of the texts that the encoder reads; others in each step."""
+    """Share of the texts that the encoder reads in another form; each step draws other texts."""
     names: tuple[str, ...] = ()
     """Forms to draw from: capitals, lower_case, decomposed, points, soft_hyphens, typos,
     no_punctuation; default: all."""
@@ -121,7 +121,8 @@ class DataConfig(CheckedSettings):
     corpus: Path | None = None
     """Folder that ``interlingua prepare`` wrote: the parallel pairs, and the vocabulary."""
     batch_size: Annotated[int, Between(0, 2**31)] = 0
-    """Parallel pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
+    """Parallel pairs per step if ``run.global_batch_size`` counts another feed; 0 = the same
+    number."""
     temperature: Annotated[float, Between(1e-6, 1e9)] = 1.0
     """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all
     equal."""
@@ -139,8 +140,8 @@ class DataConfig(CheckedSettings):
     """Rows of the validation set on which loss and collapse are measured."""
     valid_batch_size: Annotated[int, Between(1, 2**31)] | None = None
     """Rows of a validation batch, which decide how many in-batch negatives ``valid_loss`` has, on
-    any number of devices and with any micro_batch_size; default: run.global_batch_size. No gradient
-    is kept; lower it if memory is short."""
+    any number of devices and with any micro_batch_size; default: run.global_batch_size. Validation
+    keeps no gradients; lower this value if memory is short."""
     labeled: LabeledConfig | None = None
     """Labeled pairs, for methods that learn from them."""
     questions: QuestionsConfig | None = None
@@ -158,7 +159,8 @@ class DataConfig(CheckedSettings):
             raise ConfigError(
                 "data: no training data; set corpus to the folder that `interlingua prepare` wrote"
             )
-        # refuses what is not a pair of languages; whether the corpus has it shows when it is opened
+        # refuses names that are not pairs of languages; whether the corpus has them is checked when
+        # it is opened
         for name in self.language_pairs:
             named_pair(name)
 

@@ -56,8 +56,8 @@ SENTENCES_AT_ONCE = 10_000
 """Monolingual sentences that are cleaned at once."""
 
 RowSource = Any
-"""A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory
-``longest``, tokens."""
+"""A ``TokenStore``, or rows in memory. All have a ``digest`` and a length; rows in memory also have
+``longest``, the number of tokens of the longest text."""
 
 
 class TrainingData(NamedTuple):
@@ -85,7 +85,7 @@ class TrainingData(NamedTuple):
         return hashlib.sha256(content.encode()).hexdigest()
 
     def digests(self, data: DataConfig) -> dict[str, str]:
-        """Return digests of all training and validation data, by the keys of its manifest."""
+        """Return digests of training and validation data, by their keys in the run's manifest."""
         measured = [f"{name} {source.digest}" for name, source in sorted(self.valid.items())]
         measured += [f"similarity {sha256_file(path)}" for path in data.similarity]
         if data.corpus is not None and (data.corpus / "valid_text").is_dir():
@@ -119,8 +119,8 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
         "questions": data.questions,
         "monolingual": data.monolingual,
     }
-    # First the sections that the method needs, then those it would not read: a section without
-    # effect is refused. A corpus is left out of the second, as it also holds the vocabulary.
+    # First check the sections that the method needs, then those that it does not read: a section
+    # without effect is refused. The second check omits the corpus, which also holds the vocabulary.
     for feed in feeds:
         if given[feed] is None:
             key = "corpus" if feed == "parallel" else feed
@@ -177,7 +177,7 @@ def make_plan(
     """Return the plan of a feed's batches.
 
     Args:
-        feed: which.
+        feed: name of the feed.
         source: its data.
         data: specifies the mixture.
         batch_size: rows of a step, over all ranks.
@@ -221,7 +221,7 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
     whole = config.run.global_batch_size
     own = own_batch_sizes(config.data)
     first = feeds[0]
-    # The one of monolingual data has a default, so that it may be missing.
+    # The batch size of monolingual data has a default, so a user need not have set it.
     if first != "monolingual" and own.get(first, 0) not in (0, whole):
         key = "data.batch_size"
         if first != "parallel":
@@ -286,7 +286,7 @@ def _open_parallel(
         return train, None
     valid = TokenStore.open(path / "valid")
     _check_vocabulary(valid, vocabulary)
-    # A validation set without any of the chosen pairs is none.
+    # A validation set without any of the chosen pairs counts as missing.
     chosen = {named_pair(name) for name in data.language_pairs}
     if any(not chosen or frozenset(pair) in chosen for pair in valid.language_pairs):
         return train, valid
@@ -435,7 +435,7 @@ class _QuestionReader:
         )
 
     def held_out(self, count: int) -> Bool[np.ndarray, " n"]:
-        """Return which questions to hold out: those of passages in the order of their hashes.
+        """Return which questions to hold out, passage by passage in the order of the hashes.
 
         These are at least ``count``, because all questions of the last passage are held out.
         """
@@ -452,7 +452,7 @@ class _QuestionReader:
             wrong = [
                 passage for passage in question.hard_negatives if passage not in question.positives
             ]
-        # Each once, in their order; two passages may be one once their prompt and title are in.
+        # Each once, in order; two passages may be equal after their prompt and title are added.
         places = dict.fromkeys(self._place(passage, question.language) for passage in wrong)
         places.pop(right, None)
         self._positives.append(right)
@@ -471,7 +471,7 @@ class _QuestionReader:
 
 
 def _chosen_questions(rows: QuestionRows, chosen: Int64[np.ndarray, " n"]) -> QuestionRows:
-    """Return some of the questions, with all passages, which others may share."""
+    """Return some of the questions, with all passages, because other questions may share them."""
     questions = rows.questions.read(chosen)
     firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
     sequences = np.split(questions.input_ids.numpy(), questions.cu_seqlens.numpy()[1:-1])
@@ -548,7 +548,7 @@ def drawn_sentences(
 def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys) -> Iterator[str]:
     for chunk in portions(read_sentences(path, column=column), SENTENCES_AT_ONCE):
         texts = normalize_texts(chunk)
-        # which sentences are in evaluation sets; hashing is spared where there are none
+        # which sentences are in evaluation sets; hashing is skipped if there are no sets
         known = np.zeros(len(texts), bool)
         if len(evaluation):
             known = evaluation.contaminated_keys(text_keys(texts))
@@ -605,7 +605,8 @@ class ColumnBuilder:
 
         Some vocabularies first segment the words of a language.
         """
-        # Texts are cleared once they are tokenized, languages are kept: the last ones are theirs.
+        # Texts are cleared once they are tokenized, but languages are kept: the last languages are
+        # those of the waiting texts.
         languages = self._languages[len(self._sequences) :]
         found: dict[int, Int32[np.ndarray, " t"]] = {}
         for language in sorted(set(languages)):

@@ -1,11 +1,11 @@
-"""The only ten calls that depend on devices, ranks and precision, over Lightning Fabric.
+"""The only calls that depend on devices, ranks and precision, built on Lightning Fabric.
 
 All processes run the same program and make the same decisions, each on its own part of a step's
 batch. DDP averages their gradients in the backward pass. A loss that compares rows of all processes
-gathers the embeddings with gradients (``all_gather_grad``) and is computed whole by each, which
-makes the average the gradient of one process on the whole batch. With FSDP each process holds a
-shard of every weight, and the main process gathers one whole copy on the CPU to evaluate and to
-save.
+gathers the embeddings with gradients (``all_gather_grad``). Each process computes this loss on the
+whole batch, so the average equals the gradient of a single process on the whole batch. With FSDP
+each process holds a shard of every weight, and the main process gathers one whole copy on the CPU
+to evaluate and to save.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ T = TypeVar("T")
 TIMEOUT = datetime.timedelta(hours=6)
 """Time that processes wait for one another before they give up. All wait while the main process
 evaluates, with FSDP on its CPU, which may take hours: Fabric's half an hour would end such a run.
-Longer still, and processes that wait for one that died would hold their GPUs."""
+With an even longer time, processes that wait for a dead one would hold their GPUs."""
 AGREE_EVERY_STEPS = 8
-"""Steps between two questions of the processes to one another, see ``Engine.any_at``."""
+"""Steps between two checks of the other processes, see ``Engine.any_at``."""
 
 
 class Engine:
@@ -102,7 +102,7 @@ class Engine:
         self._until_the_end.callback(_restore_environment, dict(os.environ))
         with command_in_place_of_script():
             self._fabric.launch()
-        # each machine has measured for itself, and all have to compute in one way
+        # each machine has made its own measurement, but all must compute in the same way
         way = self._fabric.broadcast(way)
         self.precision: TrainingPrecision = way.precision
         self.executor: Executor = way.executor
@@ -140,11 +140,11 @@ class Engine:
     def resolve_hardware(self, config: TrainConfig) -> TrainConfig:
         """Return the config with all values that depend on the machine written out.
 
-        A run with the result repeats this one. It includes the size of the validation batches, so
-        that a run on another machine has comparable losses.
+        A run with the returned config repeats this run. The config includes the size of the
+        validation batches, so that a run on another machine has comparable losses.
         """
         size = config.data.valid_batch_size or config.run.global_batch_size
-        # "auto" and None become what they are on this machine.
+        # "auto" and None are replaced by the values that they have on this machine.
         config = dataclasses.replace(
             config, data=dataclasses.replace(config.data, valid_batch_size=size)
         )
@@ -201,7 +201,7 @@ class Engine:
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
         """Return the norm of all gradients together.
 
-        The gradients are scaled down to ``max_norm`` if it is larger.
+        If the norm is larger than ``max_norm``, the gradients are scaled down to ``max_norm``.
         """
         weights = [weight for weight in objective.parameters() if weight.grad is not None]
         norm = get_total_norm([_numbers(weight.grad) for weight in weights])
@@ -226,14 +226,14 @@ class Engine:
     def all_gather_grad(self, tensor: Shaped[Tensor, "b ..."]) -> Shaped[Tensor, "w*b ..."]:
         """Concatenate the processes' tensors, of equal shape, in the order of ranks.
 
-        Gradients flow back to each process. Suppose that every rank computes the whole loss over
-        the gathered tensors. Through DDP's mean, it then has the gradient of one process on the
+        Gradients flow back to each process. If every rank computes the whole loss over the gathered
+        tensors, the mean of DDP gives it the gradient that one process would have on the
         concatenated batch.
         """
         if tensor.device != self.device and self.world_size > 1:
             # Keys of sentences are made on the host, and GPUs gather what is on them only.
             return self.all_gather_grad(tensor.to(self.device)).to(tensor.device)
-        # Losses that compare no rows gather too: counts of tokens, which have no gradient.
+        # Losses that compare no rows also gather tensors: counts of tokens, which have no gradient.
         self.compares_rows |= tensor.requires_grad
         if self.world_size == 1:
             return tensor
@@ -286,7 +286,7 @@ class Engine:
             return
         if error is None:
             self.barrier()
-        # DDP's models hold the group, which can be ended once nothing does.
+        # DDP's models refer to the group, which can be ended only when nothing refers to it.
         for model in self._averaged:
             _let_go(model)
         dist.destroy_process_group()
@@ -294,10 +294,10 @@ class Engine:
 
 @contextmanager
 def same_bytes_each_time() -> Iterator[None]:
-    """Make torch's GPU operations repeat to the bit in the block; one that can't raises.
+    """Make torch's GPU operations exactly repeatable in the block, or make them raise an error.
 
     cuBLAS reads the size of its workspace when it is first used, so the process must not have
-    multiplied on the GPU.
+    computed a matrix product on the GPU before.
     """
     before = torch.are_deterministic_algorithms_enabled()
     memory: Any = torch.utils.deterministic
@@ -315,7 +315,8 @@ def same_bytes_each_time() -> Iterator[None]:
 class _Gather(torch.autograd.Function):
     """Concatenation over the processes.
 
-    Backward, a rank's own part gets the sum of the gradients that all ranks have for it.
+    In the backward pass, a rank's own part gets the sum of the gradients that all ranks have for
+    it.
     """
 
     @staticmethod
@@ -382,18 +383,18 @@ def _numbers(gradient: Tensor | None) -> Tensor:
 
 
 def _let_go(model: DistributedDataParallel) -> None:
-    """Take the group of processes from DDP; its model can't be called any more.
+    """Remove the group of processes from DDP; the model can't be called afterwards.
 
-    Its reducer, as the group's last holder, would wait for the group's threads without giving up
-    the interpreter's lock, for which these threads may wait to free a tensor.
+    If DDP's reducer had the last reference to the group, it would wait for the group's threads
+    without releasing the interpreter's lock. These threads may need the same lock to free a tensor.
     """
     del model.reducer, model.logger, model.process_group
 
 
 class _Averaging(DDPStrategy):
-    """DDP that looks for weights without a gradient only if the objective leaves some.
+    """DDP that searches for weights without a gradient only if the objective may leave some.
 
-    This search takes time in every step. Without ids of devices it leaves batches on the host, see
+    This search takes time in every step. Without ids of devices DDP leaves batches on the host, see
     ``devices.py``. The model is on its device already.
     """
 
@@ -429,7 +430,7 @@ def _strategy(strategy: str, processes: int) -> Any:
 
 
 def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """Shard with FSDP2: a layer is whole while it computes, the rest while the objective does.
+    """Shard with FSDP2: layers are whole while they compute, the rest while the objective does.
 
     Raises:
         ConfigError: this torch would add the processes' gradients and not average them.
@@ -439,7 +440,7 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
             f"run: torch {torch.__version__} computes wrong gradients with strategy 'fsdp' on a"
             " CPU (sums instead of means); use a newer torch, or run.strategy = 'ddp'"
         )
-    # Layers first: what is sharded already stays a unit of its own in the objective's.
+    # Layers are sharded first: they stay separate units when the objective is sharded.
     for module in list(objective.modules()):
         if isinstance(module, Layer):
             fully_shard(module, mesh=mesh["data_parallel"])
@@ -468,8 +469,8 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
 class _Computation(FabricPrecision):
     """Precision plug-in: float32, or 16 bits with little loss; batches stay unchanged.
 
-    Fabric's own plug-in rounds all numbers of a batch, labels of similarity among them, and looks
-    at each of its words for that. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.
+    Fabric's own plug-in rounds all numbers of a batch, including labels of similarity, and visits
+    each word of the batch for this. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.
 
     Attributes:
         chosen: the precision, which may be set again when all processes have started.

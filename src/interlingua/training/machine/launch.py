@@ -1,8 +1,9 @@
 """Launching of a run's processes by this command, torchrun or Slurm's srun.
 
-A job script of Slurm sets the same variables as its steps do, but only ``srun`` starts processes:
-in the script itself this command starts them, as it does without Slurm. Fabric's own class for
-Slurm refuses ``--ntasks``, so a task of srun passes its place on in torch's variables.
+Slurm sets the same variables in a job script as in the steps of the job, but only ``srun`` starts
+processes. In the script itself this command starts the processes, as it does without Slurm.
+Fabric's own class for Slurm refuses ``--ntasks``, so a task of srun passes its rank to Fabric in
+torch's variables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from interlingua.errors import ConfigError
 from interlingua.runtime.processes import is_task_of_srun
 
 FIRST_PORT = 15_000
-"""Plus the last four digits of the job's number: the port at which the processes of a job meet."""
+"""The processes of a job connect at this port plus the last four digits of the job's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,9 @@ def _of_srun(devices: int) -> Launch:
     _refuse_other_number(devices, tasks, "srun", "--ntasks")
     node = int(os.environ.get("SLURM_NODEID", "0"))
     local_rank = int(os.environ["SLURM_LOCALID"])
-    # The processes meet on the first host. The port follows from the job's number: all tasks find
-    # the same one without asking, and two jobs on one machine hardly ever do.
+    # The processes meet on the first host. The port follows from the job's number: all tasks
+    # compute the same port without communication, and two jobs on one machine hardly ever get the
+    # same port.
     hosts = os.environ.get("SLURM_STEP_NODELIST", os.environ.get("SLURM_NODELIST", "127.0.0.1"))
     port = FIRST_PORT + int(os.environ.get("SLURM_JOB_ID", "0")[-4:])
     os.environ["WORLD_SIZE"] = str(tasks)

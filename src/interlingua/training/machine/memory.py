@@ -1,4 +1,4 @@
-"""Settings of memory allocators: a training step needs the memory again that the last one freed.
+"""Settings of memory allocators: each training step needs the memory that the last step freed.
 
 The C library's allocator is made to keep freed memory, and torch's on a GPU to reuse it for blocks
 of other sizes too.
@@ -16,10 +16,10 @@ from typing import Any
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
 M_MMAP_MAX = -4
-"""Numbers of malloc.h."""
+"""Numbers of these parameters in malloc.h."""
 USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 32 << 20, M_TRIM_THRESHOLD: 64 << 20}
-"""Final value of glibc's thresholds once large blocks are freed; one that was set rests for
-good."""
+"""Values that glibc's thresholds reach after large blocks were freed; a threshold that was set does
+not change by itself any more."""
 TORCH_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
 """Variables by which a user configures torch's allocator; the second is the newer name of the
 first."""
@@ -34,7 +34,8 @@ def use_expandable_segments() -> None:
     Torch reads the variable when it first allocates on a GPU; processes started later inherit it.
     """
     if not any(name in os.environ for name in TORCH_VARIABLES):
-        # Not by the newer name: torch 2.7 does not know it, and 2.9 passes over this setting there.
+        # Not under the newer name: torch 2.7 does not know it, and torch 2.9 ignores this setting
+        # there.
         os.environ[TORCH_VARIABLES[0]] = "expandable_segments:True"
 
 
@@ -42,16 +43,16 @@ def use_expandable_segments() -> None:
 def freed_memory_kept() -> Iterator[None]:
     """Keep freed memory in glibc during the block instead of returning it to the system.
 
-    Each step frees all its activations, gigabytes, and the next one would wait for as many fresh
-    pages, cleared by the system. Free memory is returned at the end of the block, also after an
-    error. Without glibc nothing is done.
+    Each step frees all its activations, which take gigabytes. The next step would have to wait
+    until the system has cleared as many new pages. Free memory is returned at the end of the block,
+    also after an error. Without glibc nothing is done.
     """
     library = _glibc()
     if library is None:
         yield
         return
-    # No block is a mapping of its own, which would be unmapped when it is freed; and the top of the
-    # heap is never cut off.
+    # No block gets a mapping of its own, which would be unmapped when the block is freed, and the
+    # top of the heap is never returned.
     library.mallopt(M_MMAP_MAX, 0)
     library.mallopt(M_TRIM_THRESHOLD, -1)
     try:

@@ -1,9 +1,9 @@
 """Initialization of a student's new linear layer as the least-squares map to its teachers' vectors.
 
-The joined principal components of several teachers span a space that no encoder starts in: its
-vectors and the targets differ at least by a rotation, which the transformer would have to learn
-layer by layer. This module computes that rotation before the first step, from the sentences of the
-bank.
+The joined principal components of several teachers span a space in which no encoder starts: the
+encoder's vectors differ from the targets at least by a rotation, which the transformer would have
+to learn layer by layer. This module computes that rotation before the first step, from the
+sentences of the bank.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def fit_dense(
 
     Args:
         encoder: the student.
-        sentences: token ids, in the order of their keys, which is a random one.
+        sentences: token ids, in the order of the sentences' keys, which is random.
         language: of the sentences.
-        bank: holds the teachers' vectors of these.
+        bank: holds the teachers' vectors of these sentences.
     """
     training = encoder.training
     encoder.eval()
     device = next(encoder.parameters()).device
-    # Sentences of about one length together.
+    # Put sentences of about the same length into one batch.
     chosen = sorted(sentences[:_SENTENCES], key=len)
     students = []
     targets = []

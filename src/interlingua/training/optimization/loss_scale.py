@@ -1,10 +1,10 @@
 """Loss scaling for fp16 (Micikevicius et al. 2018), as torch's ``GradScaler`` does it.
 
 In fp16 small gradients round to 0. The loss is multiplied by a large number before the backward
-pass and the gradients are divided by it afterwards. If one of them is not finite, the number was
-too large: the step is skipped and the number halved; after 2,000 steps without that it is doubled.
-Both numbers belong to the state of a run, so that a resumed run repeats the one that was not
-interrupted.
+pass and the gradients are divided by it afterwards. If a gradient is not finite, the number was too
+large: the step is skipped and the number is halved. After 2,000 steps in a row with finite
+gradients the number is doubled. The number and the count of these steps belong to the state of a
+run, so that a resumed run gives the same result as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LossScale:
             self.value /= 2
             self._good_steps = 0
             return
-        # Growing back, it finds the largest number that fits as the gradients become smaller.
+        # Doubling finds the largest number that fits, as the gradients become smaller.
         self._good_steps += 1
         if self._good_steps == GROWTH_STEPS:
             self.value *= 2

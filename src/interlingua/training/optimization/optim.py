@@ -1,7 +1,8 @@
 """Adam, AdamW and LARS, over the weights that are trained.
 
-Adam and AdamW are torch's fused ones: one pass over the weights instead of one per operation. LARS,
-which torch does not have, runs each of its operations over all weights of a group at once.
+Adam and AdamW are torch's fused implementations: they make one pass over the weights instead of one
+pass per operation. LARS, which torch does not have, runs each of its operations over all weights of
+a group at once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def build_optimizer(
         module: the objective: encoder, heads and whatever else it trains.
         config: the optimizer's name and numbers.
         sparse_gradients: let embedding tables have sparse gradients from now on if the optimizer
-            gains by it: AdamW, with the same numbers. The others move every row in every step.
+            benefits from them. Only AdamW does, with unchanged results. The other optimizers update
+            every row in every step.
     """
     groups = parameter_groups(module, config)
     if config.name == "lars":
@@ -121,12 +123,12 @@ def trust_ratios(
     lengths = torch.stack(torch._foreach_norm(weights))
     steps = torch.stack(torch._foreach_norm(updates))
     ratios = torch.where((lengths > 0) & (steps > 0), coefficient * lengths / steps, 1.0)
-    # Every process has all of them; if weights are sharded, torch 2.7 can't unbind them before.
+    # Give all ratios to every process: torch 2.7 can't unbind them while they are sharded.
     return list(gather_tensor(ratios).unbind())
 
 
 def parameter_groups(module: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:
-    """Return all trained weights in one group, or biases and LayerNorms in another.
+    """Return all trained weights in one group, or in two: matrices, and biases with LayerNorms.
 
     The group of biases and LayerNorms has no weight decay and no LARS scaling.
     """

@@ -3,7 +3,8 @@
 With a vocabulary of 250,000 words most weights of a small model are its table of word embeddings,
 and most rows of it belong to words that the corpus does not have. Their gradient and moments are
 zero in every step, and plain AdamW reads and writes all of them. Here only rows that have had a
-gradient are updated, some at a time; all others are decayed by one product over the whole table.
+gradient are updated, in groups of limited size; one product over the whole table decays all other
+rows.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from jaxtyping import Bool, Float32, Int64
 from torch import Tensor, nn
 
 _ROWS_AT_ONCE = 1024
-"""Their weights, gradients and moments stay in the cache."""
+"""Rows updated together; their weights, gradients and moments stay in the cache."""
 _MOST_ROWS = 1 / 8
-"""Share of a table beyond which it is faster to go through all of it in order."""
+"""Share of moving rows beyond which it is faster to update the whole table in order."""
 MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 """Names of the moments in torch's AdamW; the last only with amsgrad."""
 ParameterGroup = dict[str, Any]
@@ -28,12 +29,14 @@ ParameterGroup = dict[str, Any]
 class RowAdamW(torch.optim.AdamW):
     """AdamW, number for number, at a cost that grows with the rows that have had a gradient.
 
-    A row that never had a gradient has moments of 0. AdamW only decays it, which takes one product,
-    and neither gradient nor moments. Every row that had one moves on in every step by its moments,
-    whether it was looked up or not. ``torch.optim.SparseAdam`` omits this.
+    A row that never had a gradient has moments of 0. AdamW only decays it, which needs one product
+    but no gradient and no moments. Because of its moments, every row that has had a gradient moves
+    in every step, whether it is looked up or not. ``torch.optim.SparseAdam`` moves only rows that
+    are looked up.
 
-    Tables are recognized by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. A
-    dense gradient, of a table that is also an output layer, is handled like any other weight's.
+    Tables are recognized by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. The
+    dense gradient of a table that is also an output layer is handled like the gradient of any other
+    weight.
 
     Args:
         groups: parameter groups.
@@ -48,12 +51,12 @@ class RowAdamW(torch.optim.AdamW):
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Make a step with the present gradients."""
         assert closure is None
-        # Tables are kept from torch's step, which takes weights without a gradient for frozen.
+        # Tables are hidden from torch's step, which regards weights without a gradient as frozen.
         tables: list[tuple[nn.Parameter, Tensor, Int64[Tensor, " n"], ParameterGroup]] = []
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is None or not weight.grad.is_sparse:
-                    # a dense step may move any row, so what is known of the rows is out of date
+                    # a dense step may move any row, so the record of moving rows is out of date
                     self._moving.pop(weight, None)
                     continue
                 gradient = weight.grad.coalesce()
@@ -79,7 +82,7 @@ class RowAdamW(torch.optim.AdamW):
             self._moving[weight] = state["exp_avg"], torch.zeros(len(weight), dtype=torch.bool)
         average, moving = self._moving.get(weight, (None, None))
         if moving is None or average is not state["exp_avg"]:
-            # From a checkpoint, or after dense gradients: a row that moves has a moment.
+            # After a checkpoint or dense gradients: the rows that move have a moment other than 0.
             moving = (state["exp_avg"] != 0).any(1) | (state["exp_avg_sq"] != 0).any(1)
             self._moving[weight] = state["exp_avg"], moving
         moving[gradient.indices()[0]] = True
@@ -111,7 +114,7 @@ class RowAdamW(torch.optim.AdamW):
             dense[looked_up[here] - first] = slopes[here]
             parts = [tensor.index_select(0, part) for tensor in whole]
             own, average, square, *largest = parts
-            # Without weight decay, which all rows have had above.
+            # No weight decay here: all rows were decayed above.
             torch._fused_adamw_(
                 [own],
                 [dense],

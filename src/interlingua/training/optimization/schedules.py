@@ -13,8 +13,8 @@ from collections.abc import Callable
 from interlingua.training.config import OptimizerConfig, ScheduleConfig, TrainConfig
 
 LARS_DIVERGES = 0.01
-"""Length of a step before momentum, as a share of a matrix's norm, beyond which runs have
-diverged."""
+"""Limit of a step's length before momentum, as a share of a matrix's norm: runs with longer steps
+have diverged."""
 EMS_RUNS_PER_COSINE = 5
 """EMS anneals over 15 epochs and stops after 3."""
 
@@ -73,7 +73,7 @@ def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -
 
 
 def learning_rate_at(step: int, config: TrainConfig) -> float:
-    """Return the learning rate of a step, counted from 0; the length of the run is known."""
+    """Return the learning rate of a step, counted from 0; the config must have ``max_steps``."""
     factor = learning_rate_factor(step, config=config.schedule, max_steps=config.length)
     return peak_learning_rate(config.optimizer, config.length) * factor
 
@@ -81,7 +81,8 @@ def learning_rate_at(step: int, config: TrainConfig) -> float:
 def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
     """Compute the learning rate that the factors multiply.
 
-    It is the rate of the config, or the one that keeps its product with the run's length.
+    It is the rate of the config, or, with ``learning_rate_steps``, the rate at which the product of
+    rate and number of steps stays the same.
     """
     if not config.learning_rate_steps:
         return config.rate
@@ -99,14 +100,14 @@ def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
         f" {config.learning_rate_steps:,} steps becomes {peak:.4g} for {max_steps:,}"
     ]
     # LARS's step is this share of a matrix's norm, whatever the gradient: a short run that keeps
-    # the product may ask for more than training bears.
+    # the product may need steps that are too long for training.
     share = peak * config.trust_coefficient
     if config.name == "lars" and share > LARS_DIVERGES:
         enough = math.ceil(kept * config.trust_coefficient / LARS_DIVERGES)
         lines.append(
             f"warning: steps of {share:.1%} of a matrix's norm are likely to diverge; train at"
             f" least {enough:,} steps, or set optimizer.learning_rate_steps=0 and choose the"
-            " rate on the validation loss"
+            " rate by the validation loss"
         )
     return lines
 

@@ -39,21 +39,22 @@ class TermGradients:
     def measure(self, objective: Objective, batch: Any) -> dict[str, float]:
         """Compute the Euclidean norm of each weighted term's gradient, over all trained weights.
 
-        Differs from training: dropout is off, and of several processes only the main one computes
-        its micro-batch, so that negatives of the others are missing.
+        The computation differs from training: dropout is off, and only the main process computes
+        its micro-batch, so the negatives of the other processes are missing.
 
         Args:
             objective: whole, not sharded; its mode does not change.
             batch: a micro-batch of the main process.
 
         Returns:
-            norms by term, before clipping; a term that no weight moves has 0. Nothing outside of
-            the main process.
+            norms by term, before clipping; 0 for a term that depends on no weight. Empty in all
+            processes except the main one.
         """
         if not self._engine.is_main:
             return {}
         weights = [weight for weight in objective.parameters() if weight.requires_grad]
-        # The CPU's random numbers are put back in any case, a GPU's where it is named.
+        # The random state of the CPU is always restored, that of a GPU only if its device is
+        # listed.
         devices = [self._engine.device] if self._engine.device.type == "cuda" else []
         training = objective.training
         objectives = [module for module in objective.modules() if isinstance(module, Objective)]
@@ -67,7 +68,7 @@ class TermGradients:
                 with self._engine.autocast():
                     output = objective(batch) if part is None else objective(batch, part=part)
                 for name, term in output.terms.items():
-                    # fp16: scaled up for the backward pass, and the norm down again
+                    # fp16: the term is scaled up for the backward pass, and its norm is scaled down
                     scaled = self._loss_scale.scale(term)
                     norms[name] = _gradient_norm(scaled, weights) / self._loss_scale.value
         for module in objectives:
@@ -76,10 +77,11 @@ class TermGradients:
         return norms
 
     def warnings(self, norms: Mapping[str, float], objective: Objective) -> list[str]:
-        """Report each term with a gradient a hundred times below the largest, once.
+        """Report each term once if its gradient is a hundred times smaller than the largest.
 
         Args:
-            norms: see ``measure``; one that is not finite is left to the checks of the loss.
+            norms: see ``measure``; norms that are not finite are ignored here, because the checks
+                of the loss report them.
             objective: knows the weights of the terms.
 
         Returns:
@@ -117,7 +119,7 @@ def _remedy(objective: Objective, norms: Mapping[str, float], faint: str, strong
 
 
 def _gradient_norm(term: Tensor, weights: list[torch.nn.Parameter]) -> float:
-    """Compute the norm over all weights together; 0 if the term reaches none."""
+    """Compute the norm over all weights together; 0 if the term depends on none."""
     if not term.requires_grad:
         return 0.0
     found = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)

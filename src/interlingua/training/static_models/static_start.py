@@ -21,8 +21,8 @@ from interlingua.errors import ConfigError
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 FREQUENT = 1e-3
-"""The a of a / (a + p): a token of this share of all tokens has half the weight of a rare one
-(Arora et al. 2017)."""
+"""The a of the weight a / (a + p): a token with this share of all tokens has half the weight of a
+rare token (Arora et al. 2017)."""
 
 
 def static_start(
@@ -60,7 +60,7 @@ def static_start(
     table = principal(vectors - shares @ vectors, shares, width)
     table *= (FREQUENT / (FREQUENT + shares))[:, None]
     table[list(vocabulary.special_ids)] = 0
-    # To a root mean square length of 1: the scale changes no cosine.
+    # Scale to a root mean square length of 1, which changes no cosine.
     table /= max(float(np.sqrt((table**2).sum(axis=1).mean())), 1e-12)
     backbone = StaticBackbone(
         static_model_config(len(table), width, pad_token_id=vocabulary.pad_id)

@@ -39,11 +39,11 @@ RECIPE: dict[str, Any] = {
         "greater_is_better": True,
     },
 }
-"""Settings that ``static_run_config`` does not leave to the defaults of a run."""
+"""Settings that ``static_run_config`` uses instead of the defaults of a run."""
 
 
 class WithPrompt:
-    """An encoder that puts one of its prompts before every text that does not ask for another.
+    """An encoder that puts one of its prompts before every text, unless the call names another.
 
     Args:
         encoder: the model.
@@ -61,7 +61,8 @@ class WithPrompt:
             prompt = self.prompt
         vectors = self.encoder.encode(texts, prompt=prompt, **options)
         blank_rows = [row for row, text in enumerate(texts) if is_blank(text)]
-        # A token for a space gets the vector of only the prompt: zeros would move the mean of all.
+        # A token for a space gets the vector of the prompt without a text: zeros would change the
+        # mean of all vectors.
         before = self.encoder.settings.prompt_text(prompt)
         ids = self.encoder.vocabulary.encode([before], max_tokens=self.encoder.max_tokens)
         alone = encode_tokens(self.encoder, ids, normalize=False)[:, : vectors.shape[1]]
@@ -70,7 +71,7 @@ class WithPrompt:
 
 
 def usual_prompt(encoder: Encoder) -> str | None:
-    """Return the prompt for texts to compare with one another: the query's, if there is one."""
+    """Return the prompt for texts that are compared with one another: that of queries, or none."""
     if QUERY_PROMPT in encoder.settings.prompts:
         return QUERY_PROMPT
     return None
@@ -90,10 +91,10 @@ def static_run_config(
         start: directory of the encoder to start from.
         corpus: folder that ``interlingua prepare`` wrote.
         output: folder of the run.
-        retrieval: whether the best model is the one that finds most translations, else the one of
-            the lowest loss.
-        overrides: ``"section.key=value"``; another method takes none of the recipe's options,
-            another length of the run the place of the recipe's.
+        retrieval: whether the best model is the one that finds most translations; otherwise it is
+            the one with the lowest loss.
+        overrides: ``"section.key=value"``; with another method none of the recipe's method options
+            are used, and another length of the run replaces the recipe's.
 
     Raises:
         ConfigError: an override is wrong.
@@ -105,7 +106,7 @@ def static_run_config(
     if not retrieval:
         table["run"]["metric_for_best_model"] = "valid_loss"
         table["run"]["greater_is_better"] = False
-    # Overrides are read into a table of their own: what they set decides what of the recipe stays.
+    # Overrides are read into a separate table: their keys decide which settings of the recipe stay.
     sections: dict[str, Any] = {}
     for override in overrides:
         apply_override(sections, override)

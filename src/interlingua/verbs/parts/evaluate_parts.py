@@ -22,9 +22,9 @@ from interlingua.runtime.processes import LibraryContext, end_with_parent
 from interlingua.runtime.progress import SILENT, Progress
 
 EvaluateFunction = Callable[[Any, Progress], object]
-"""Function of a module that evaluates by options. The processes import it."""
+"""Function at module level that evaluates with given options. The processes import it."""
 _SECONDS = 0.5
-"""Between two looks at how far the first part is."""
+"""Seconds between two checks of the messages from the processes."""
 
 
 def check_devices(options: Any) -> None:
@@ -34,8 +34,8 @@ def check_devices(options: Any) -> None:
         options: of ``evaluate``.
 
     Raises:
-        ConfigError: the model is loaded already, a part or a budget is also set, or there are fewer
-            GPUs.
+        ConfigError: the model is already loaded, a part or a budget is also set, or there are fewer
+            GPUs than processes.
     """
     import torch
 
@@ -67,7 +67,7 @@ def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None
     An interrupted part resumes in the next run.
 
     Args:
-        options: see ``check_devices``; the tasks are embedded in parts, and there is a cache.
+        options: accepted by ``check_devices``; all tasks allow parts, and a cache is set.
         run: embeds a part.
         progress: receives the progress of the work.
 
@@ -81,7 +81,7 @@ def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None
     threads = None
     if not on_gpus:  # the processes share this one's cores
         threads = max(1, torch.get_num_threads() // options.devices)
-    # CUDA does not survive a fork. A task that the script defines is found only by its script.
+    # CUDA fails in forked processes. A task of the caller's script is found only by that script.
     context: Any = LibraryContext()
     if _is_of_script(options.suite):
         context = multiprocessing.get_context("spawn")
@@ -94,8 +94,8 @@ def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None
         if on_gpus:
             part = replace(part, device=f"cuda:{number}")
         processes.append(context.Process(target=_embed, args=(run, part, threads, messages)))
-    # They end where one of them fails or this process is interrupted (Ctrl-C reaches all, and is
-    # left to this one). Each also watches this process, which may be killed before it ends them.
+    # All processes end if one of them fails or this process is interrupted (Ctrl-C reaches all,
+    # but only this one handles it). Each also ends itself if this process is killed.
     try:
         for process in processes:
             process.start()
@@ -103,7 +103,7 @@ def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None
     finally:
         started = [process for process in processes if process.pid is not None]
         for process in started:
-            process.terminate()  # those that have ended don't mind
+            process.terminate()  # has no effect on a process that has ended
         for process in started:
             process.join()
 
@@ -119,7 +119,7 @@ def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -
     running = list(processes)
     while running:
         wait([process.sentinel for process in running], timeout=_SECONDS)
-        # Before the exit codes: an error arrives as a message of the process.
+        # Messages are read before exit codes, because a process sends its error as a message.
         _read(messages, progress)
         for process in running:
             if process.exitcode:
@@ -166,10 +166,10 @@ class _Sent(Progress):
 
 
 def _embed(run: EvaluateFunction, options: Any, threads: int | None, messages: Any) -> None:
-    """Embed one part in a process of its own, which ends with the one that started it."""
+    """Embed one part in this child process, which ends when its parent process ends."""
     import torch
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     end_with_parent()
     # Else each process would take all cores.
     if threads is not None:
@@ -179,5 +179,5 @@ def _embed(run: EvaluateFunction, options: Any, threads: int | None, messages: A
         progress = _Sent(messages)
     try:
         run(options, progress)
-    except InterlinguaError as error:  # as text, for errors of some kinds can't be sent
+    except InterlinguaError as error:  # as text, because some error objects can't be sent
         messages.put((str(error),))

@@ -1,7 +1,8 @@
 """Export of token vectors: trained, written and compared with the model that they come from.
 
-The model is the teacher of a static one: a table of a vector per token, of which a text's vector is
-the mean. A training run in a folder of its own comes first, so that an interrupted run resumes.
+The model is the teacher of a static model: a table with one vector per token. The vector of a text
+is the mean of the vectors of its tokens. The training run has its own folder, so that an
+interrupted run can resume.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def export_static(
         model: the teacher.
         output: the new directory.
         corpus: folder that ``interlingua prepare`` wrote.
-        settings: of the directory.
+        settings: settings of the exported directory.
         dim: width of the vectors; the teacher's by default.
         overrides: keys of the training run.
 
@@ -43,7 +44,7 @@ def export_static(
         How close the written vectors are, if that was checked, and the report in lines.
 
     Raises:
-        InterlinguaError: it was stopped.
+        InterlinguaError: the training was stopped.
     """
     from interlingua.corpus.formats.evaluation_sets import pair_files
     from interlingua.encoder.encoder import Encoder
@@ -70,7 +71,7 @@ def export_static(
     assert best is not None
     done = export_model(best, output, settings)
     lines = []
-    # Held-out pairs rather than those by which the best model was chosen.
+    # Prefer held-out pairs to the validation pairs, by which the best model was chosen.
     folders = (corpus / "heldout", corpus / "valid_text")
     folder = next(filter(pair_files, folders), None)
     if folder is not None:

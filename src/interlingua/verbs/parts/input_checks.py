@@ -56,7 +56,7 @@ WRITTEN_SUFFIX_PACKAGES = {
     ".po": ("polib", "polib", "gettext"),
     ".mo": ("polib", "polib", "gettext"),
 }
-"""The same for files that only writing needs a package for."""
+"""Suffix of a file that needs a package only for writing -> module, package and extra."""
 _RETRIEVAL = ("ir_measures", "ir-measures", "retrieval")
 CLASSIFICATION = ("sklearn", "scikit-learn", "classification")
 TASK_PACKAGES = {
@@ -65,7 +65,7 @@ TASK_PACKAGES = {
     "senteval": CLASSIFICATION,
     "mteb": ("mteb", "mteb", "mteb"),
 }
-"""Task -> module, package and extra; those of tasks that always need one."""
+"""Task that always needs a package -> module, package and extra."""
 
 
 def check_inputs(options: Options) -> None:
@@ -93,7 +93,7 @@ def check_inputs(options: Options) -> None:
         elif reads in ("text", "text or folder") and _is_in_memory(options):
             continue
         elif reads == "file" and not isinstance(value, str | os.PathLike):
-            continue  # an array or a list, where Python may give one
+            continue  # an array or a list, which are allowed in Python
         elif reads is not None and reads in _CHECKS:
             _CHECKS[reads](value)
         elif field.name in ("output", "rejected", "review"):
@@ -101,7 +101,7 @@ def check_inputs(options: Options) -> None:
 
 
 def _is_in_memory(options: Options) -> bool:
-    """Return whether a text is in memory, with which no file goes; the verb refuses such a one."""
+    """Return whether a text is in memory; the verb itself refuses files in addition to it."""
     texts = (getattr(options, "source", None), getattr(options, "target", None))
     return not all(isinstance(text, str | os.PathLike | None) for text in texts)
 
@@ -120,7 +120,7 @@ def check_model(model: Any, backend: str = BACKEND) -> None:
 
     Args:
         model: a name or folder; an encoder or a function passes.
-        backend: that reads the model.
+        backend: backend that reads the model.
 
     Raises:
         CheckpointError: there is no such model, or the folder holds none.
@@ -232,7 +232,7 @@ def check_text_file(name: Any) -> None:
 def check_text_or_folder(name: Any) -> None:
     """Check a text file or the matches of a pattern; a folder is listed by its reader."""
     if is_folder_or_pattern(name) and not os.path.isdir(name):
-        # Folders below a pattern's mark are searched, too.
+        # Folders below the wildcard of a pattern are also searched.
         if not glob.glob(name, recursive=True):
             raise DataError("no file matches; check the pattern", path=name)
     elif not is_folder_or_pattern(name):
@@ -262,7 +262,7 @@ def check_bitext(path: Any, format: str | None = None) -> None:
     check_package_of_bitext(name, format)
     if name == STANDARD_INPUT or name.startswith(HUB_PREFIX) or os.path.isdir(name):
         return
-    # A single file in the place of a prefix, or a format of single files.
+    # The name is a single file and not a prefix, or the format has a single file per bitext.
     has_one_file = os.path.exists(name) or format not in (None, *IN_TWO_FILES)
     if any(mark in name for mark in WILD) or is_remote(name):
         check_text_file(name)
@@ -276,7 +276,7 @@ def check_bitext(path: Any, format: str | None = None) -> None:
 
 
 def check_package_of_bitext(path: PathLike, format: str | None = None) -> None:
-    """Check the package that reads the Hugging Face hub's data, and such data in files here.
+    """Check the package that reads data of the Hugging Face hub, or local files in its formats.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -316,7 +316,7 @@ def check_folders(paths: Any) -> None:
 
 
 def check_models(models: Any) -> None:
-    """Check one or several models of ours."""
+    """Check one or several models of the backend ``interlingua``."""
     for model in _each(models):
         check_model(model)
 
@@ -394,11 +394,11 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "texts": check_text_files,
     "texts or folders": check_texts_or_folders,
 }
-"""``Declaration.reads`` -> check of an option's value; "model" also takes the backend."""
+"""``Declaration.reads`` -> check of a value; not "model", whose check also needs the backend."""
 
 
 def check_packages_of_checks(checks: Names | None, drop: Any) -> None:
-    """Check the package of the check ``language``, if that measures or rejects."""
+    """Check the package of the check ``language``, if that check measures or rejects pairs."""
     names = [name.partition("=")[0] for name in (listed(join_names(checks or "")) or [])]
     names += [name.partition("=")[0] for name in (listed(join_names(drop or "")) or [])]
     if "language" in names or "all" in names:
@@ -406,10 +406,10 @@ def check_packages_of_checks(checks: Names | None, drop: Any) -> None:
 
 
 def check_packages_of_tasks(suite: Any) -> None:
-    """Check the packages of tasks that are named; of a suite, those that all its tasks need."""
+    """Check the packages of named tasks; for a suite, only a package that all its tasks need."""
     tasks: Iterable[Any] = listed(suite) or ()
     for name in tasks:
-        # A task that is built already has its packages.
+        # A task object has already imported its packages.
         if not isinstance(name, str):
             continue
         members = SUITES.get(name, (name,))
@@ -458,8 +458,8 @@ def check_training(table: Mapping[str, Any], path: PathLike) -> None:
     Other faults of the file are left to its reader.
 
     Args:
-        table: of the TOML file, with overrides set in it.
-        path: of the file, for messages.
+        table: table of the TOML file, with overrides applied.
+        path: path of the file, for error messages.
 
     Raises:
         DataError: the corpus or a file is missing.

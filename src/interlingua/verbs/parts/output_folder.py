@@ -1,4 +1,4 @@
-"""One output for each of several inputs, in a folder; a second run does what is new or changed."""
+"""One output for each of several inputs, in a folder; a second run does new or changed ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from interlingua.storage.journal import Journal
 
 
 class OutputJob(NamedTuple):
-    """An input, the options of the verb for only it, and its name in reports."""
+    """An input, the options of the verb for this input only, and its name in reports."""
 
     label: str
     options: Any
@@ -25,16 +25,16 @@ class OutputJob(NamedTuple):
 
 
 class OutputFolder:
-    """Runner of a verb for each input; reports unreadable inputs at the end and does the rest.
+    """Runner of a verb for several inputs; it reports failed inputs after it has done the others.
 
     Args:
         options: of the run; the output is the folder.
         journal: name of the file of finished outputs, in that folder.
         ignored: names of options that do not change what is written.
-        word: of a finished input in the report: scored, mined.
+        word: word for a finished input in the report, such as scored or mined.
         lines: gets the report.
         failures: gets one line for each input that failed.
-        facts: that determine the outputs besides the options and the inputs.
+        facts: values that determine the outputs in addition to the options and the inputs.
         is_anew: finished outputs are made again.
     """
 
@@ -64,7 +64,7 @@ class OutputFolder:
 
         Args:
             jobs: the inputs.
-            do: writes the output of some options, and returns its report.
+            do: function that writes the output for given options, and returns its report.
 
         Returns:
             The number of inputs that an earlier run finished.
@@ -105,7 +105,7 @@ class OutputFolder:
         others = {key: part[key] for key in part if key not in ("output", "inputs", "digest")}
         if others != self.facts or sha256_file(output) != part.get("digest"):
             return False
-        # A file that was replaced by itself with scores is no input any more.
+        # A file that was overwritten by its copy with scores is no longer the original input.
         if os.path.realpath(job.inputs[0]) == os.path.realpath(output):
             return True
         return bool(_digests(job) == part.get("inputs"))
@@ -116,7 +116,7 @@ class OutputFolder:
         try:
             yield
         except ConfigError:
-            # An option is wrong, and so it is for all of them.
+            # A wrong option is wrong for all inputs.
             raise
         except InterlinguaError as error:
             self.failures.append(str(error))
@@ -143,7 +143,7 @@ class OutputFolder:
 
 
 def _plain(value: Any) -> Any:
-    """Return an option as JSON has it; a function is its name, which is the same in each run."""
+    """Return an option's value for JSON; a function becomes its name, the same in each run."""
     if value is None or isinstance(value, str | int | float):
         return value
     if inspect.isroutine(value):

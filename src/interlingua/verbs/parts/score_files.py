@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 _JOURNAL = "score.journal"
 _ROWS = "rows"
 _PARTS = {_ROWS: r"score\.journal|[0-9a-f]{32}\.jsonl"}
-"""Files of the kept pairs of finished bitexts, in the folder of one output for all."""
+"""Names of files with the kept pairs of finished bitexts, if all have one common output."""
 _FILE = "file"
 _NOT_SETTINGS = (
     *("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line"),
     *("learn", "labels", "parallel", "rejected", "review", "review_rows"),
 )
-"""Options that do not change the output, those of one bitext, and the answers to its pairs."""
+"""Options that do not change the output, that are for one bitext, or that are about answers."""
 _Options = Any
-"""Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
+"""``ScoreOptions`` of ``verbs.score``; importing it would be circular."""
 _Scored = Callable[..., contextlib.AbstractContextManager[tuple[Any, Iterator["PairRow"]]]]
 """Function that opens the scored pairs of a bitext: its filter, and all rows."""
 
@@ -55,7 +55,7 @@ class JudgedFile(NamedTuple):
     """The review sheet and the answers of a run, with the bitext to look up in them.
 
     Attributes:
-        judging: of the run.
+        judging: review sheet and answers of the run.
         file: one of several bitexts; None = the only one.
     """
 
@@ -84,13 +84,13 @@ class ScoreJob(NamedTuple):
 
 
 class SeveralScores:
-    """Scores several bitexts; one that can't be read is named at the end, and the rest is done.
+    """Scoring of several bitexts; it names unreadable ones at the end, and scores the others.
 
     Args:
         options: of the run.
-        bitexts: found by it.
-        open_bitext: opens one.
-        open_model: loads the model; called once, when the first bitext is open.
+        bitexts: the bitexts found in the input.
+        open_bitext: function that opens one bitext.
+        open_model: function that loads the model; called once, after the first bitext is opened.
         lines: gets the report.
         failures: gets one line for each bitext that could not be scored.
     """
@@ -122,7 +122,7 @@ class SeveralScores:
             word="scored",
             lines=lines,
             failures=failures,
-            # Other answers make other outputs, and a sheet is made from all pairs.
+            # Other answers change the outputs; a review sheet needs the pairs of all bitexts.
             facts={} if labels is None else {"labels": sha256_file(labels)},
             is_anew=options.review is not None,
         )
@@ -154,11 +154,11 @@ class SeveralScores:
         self._report_all(len(self.bitexts.found))
 
     def resumed_rows(self, scored: _Scored, folder: Path) -> Iterator[PairRow]:
-        """Yield the same, and keep those of each finished bitext in a folder.
+        """Yield the same pairs as ``rows``, and keep those of each finished bitext in a folder.
 
         Args:
             scored: opens the scored pairs of a bitext.
-            folder: pairs of an earlier run with equal inputs are not scored again.
+            folder: for these pairs; those of an earlier run with equal inputs are reused.
         """
         folder.mkdir(exist_ok=True)
         journal = Journal(folder / _JOURNAL)
@@ -183,7 +183,7 @@ class SeveralScores:
         self._report_all(len(self.bitexts.found), skipped)
 
     def _one_output(self) -> Iterator[OutputJob]:
-        """Yield the bitexts to score to one output for all."""
+        """Yield a job for each bitext, if all bitexts have one common output."""
         for bitext in self.bitexts.found:
             one = dataclasses.replace(self.options, bitext=bitext.path, output=None)
             yield OutputJob(bitext.label, one, _files_of(bitext))
@@ -207,7 +207,7 @@ class SeveralScores:
         """Return the bitexts to score, with their outputs.
 
         Raises:
-            ConfigError: an output is read as well, or two bitexts have one output.
+            ConfigError: an output is also an input, or two bitexts have the same output.
         """
         jobs = []
         outputs = []
@@ -239,7 +239,7 @@ class SeveralScores:
 def is_same_xliff(
     file: PathLike | None, input_format: str | None, output: PathLike | None, format: str | None
 ) -> bool:
-    """Return whether an XLIFF file is to be replaced by itself with scores."""
+    """Return whether an XLIFF file is to be overwritten by its copy with scores."""
     from interlingua.corpus.formats.bitext import guess_format
 
     if file is None or output is None or not _is_same(file, output):
@@ -262,7 +262,11 @@ def _check_several(options: _Options) -> None:
 
 
 def _output_name(bitext: Bitext, format: str | None) -> str:
-    """Return the path of an output: that of the input, in the requested or a written format."""
+    """Return the path of an output below the folder: that of the input, often with another suffix.
+
+    The suffix is that of the requested format. Without a request, ``.tsv`` is appended to the name
+    of an input in a format that the output cannot have.
+    """
     from interlingua.corpus.formats.bitext import READ_ONLY, guess_format
 
     # "app.xliff" becomes "app.jsonl" if that format is requested.
@@ -277,10 +281,10 @@ def _output_name(bitext: Bitext, format: str | None) -> str:
 
 
 def _with_file(row: PairRow, label: str) -> PairRow:
-    """Return a row with the name of its file as a first further column."""
+    """Return a row with the name of its file as the first additional column."""
     from interlingua.corpus.formats.bitext import PairWithFields, TextPair, pair_fields
 
-    # As a column of the input, so that a plain TSV gets a first line of names.
+    # It is added like a column of the input, so that a plain TSV gets a header line.
     fields = {_FILE: label, **pair_fields(row.pair)}
     pair = PairWithFields.of(TextPair(*row.pair), fields)
     extra = (_FILE, *(name for name in row.extra if name != _FILE))

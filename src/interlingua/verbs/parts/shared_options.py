@@ -1,4 +1,4 @@
-"""Options that several verbs have: the model with how it computes, and two texts to be paired."""
+"""Options that several verbs share: the model and its settings, and two texts to be paired."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ interlingua-mini.
 STANDARD_INPUT = "-"
 BACKEND = "interlingua"
 """The backend of our own models."""
-# Only built-in ones: a search for installed ones would slow ``--help`` and change it.
+# Only built-in backends: a search for installed ones would slow ``--help`` and change its text.
 BACKENDS_HELP = f"Backend that runs the model: {', '.join(BACKENDS)}, or package.module:Class."
 
 
@@ -104,7 +104,7 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
         ConfigError: it is neither an encoder nor a function.
     """
     embed: Any = getattr(encoder, "encode", encoder)
-    # A text has a method of that name, too.
+    # A str also has a method ``encode``.
     if isinstance(encoder, str) or not callable(embed):
         kind = type(encoder).__name__
         raise ConfigError(
@@ -130,7 +130,7 @@ class BadLineOptions(Options):
 
 @dataclass(frozen=True)
 class RayOptions(Options):
-    """Workers that do the work."""
+    """Ray workers that do the work."""
 
     ray: str | None = option(
         None,
@@ -164,7 +164,7 @@ class BackendOptions(Options):
 
 @dataclass(frozen=True)
 class BatchOptions(BackendOptions):
-    """Backend of the model, its texts, and the batch size."""
+    """Backend of the model, its prompt, and the batch size."""
 
     prompt: str | None = option(
         None,
@@ -178,7 +178,7 @@ class BatchOptions(BackendOptions):
 
 @dataclass(frozen=True)
 class DtypeOptions(Options):
-    """The type of the numbers that a model computes in."""
+    """The data type in which a model computes."""
 
     dtype: str | None = option(
         None,
@@ -245,10 +245,10 @@ class SheetOptions(Options):
     )
 
     def column_choice(self, name: str | None) -> ColumnChoice:
-        """Return a column with its sheet and header row; None without a name.
+        """Return a column with its sheet and header row, or only its name if neither is set.
 
         Args:
-            name: of the column.
+            name: name of the column, or None.
         """
         if self.sheet is None and self.header_row is None:
             return name
@@ -294,7 +294,7 @@ class AlignmentOptions(Options):
 
 @dataclass(frozen=True)
 class SplitOptions(Options):
-    """Options of splitting texts into sentences first."""
+    """Options for splitting texts into sentences before the work."""
 
     split: bool = option(
         False,
@@ -314,17 +314,17 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
     )
 
     def __post_init__(self) -> None:
-        if self.model is None:  # frozen, hence in this way
+        if self.model is None:  # assignment fails, because the class is frozen
             object.__setattr__(self, "model", DEFAULT_MODEL)
         if not isinstance(self.model, str | os.PathLike):
-            embedding_function(self.model)  # raises where it does not embed
+            embedding_function(self.model)  # raises if the object cannot embed
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """Return the default model if the first argument is the input, and so not a model.
+        """Return the default model if the first argument is the input and not a model.
 
-        The input is read here or on another machine. Another backend may read its model from a
-        file: in that case nothing is left out. Texts in memory are not a model either.
+        The input is files on this or another machine, or texts in memory. With another backend the
+        first argument is always the model, because such a model may be a file.
         """
         if "model" in given or given.get("backend", BACKEND) != BACKEND:
             return None
@@ -336,10 +336,10 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
 
 
 def is_file_name(name: str) -> bool:
-    """Return whether a name is that of a file, or looks like one of a file that is missing."""
+    """Return whether a name is that of a file, or looks like the name of a missing file."""
     if Path(name).is_file():
         return True
-    # A folder of a model may be called so.
+    # The folder of a model may have such a name.
     if Path(name).exists():
         return False
     return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
@@ -356,7 +356,7 @@ def is_folder_or_pattern(path: object) -> bool:
 
 
 def is_model_folder(path: PathLike) -> bool:
-    """Return whether a folder holds a model; that of a run has its models in folders."""
+    """Return whether a folder holds a model, or is a run with models in its subfolders."""
     return any((Path(path) / name).is_file() for name in (*MODEL_FILES, "run.json"))
 
 
@@ -371,7 +371,7 @@ def is_text_folder(first: object, given: Mapping[str, Any]) -> bool:
         return False
     if not isinstance(first, str | os.PathLike) or not Path(first).is_dir():
         return False
-    # A model without its description is an error that names the missing file.
+    # A folder with weights is a model; if its description is missing, its reader reports that.
     names = os.listdir(first)
     return bool(names) and not is_model_folder(first) and not any(map(_is_of_weights, names))
 
@@ -387,7 +387,7 @@ def is_output_folder(path: PathLike) -> bool:
 
 
 def _holds_texts(value: Any) -> bool:
-    """Return whether a value that is no path holds texts, and so is no model."""
+    """Return whether a value in memory holds texts, and is therefore not a model."""
     if callable(getattr(value, "encode", value)):
         return False
     # An array of two dimensions holds numbers; a table may hold pairs.
@@ -398,13 +398,13 @@ def _is_input(name: str) -> bool:
     """Return whether a name refers to standard input or to files, and so not to a model."""
     if name == STANDARD_INPUT or is_remote(name) or is_file_name(name):
         return True
-    # A folder is a model's, or that of several bitexts; an installed model may be called as a
-    # prefix of files is.
+    # A folder holds a model or several bitexts. An installed model may have the same name as a
+    # prefix of files.
     if Path(name).is_dir():
         return is_bitext_folder(name)
     if installed_model_entry(name) is not None:
         return False
-    # The others are patterns, and the common prefix of two files, which is not a file itself.
+    # Other inputs are patterns, and common prefixes of two files, which are not files themselves.
     has_files = any(mark in name for mark in WILD) and bool(glob.glob(name))
     return has_files or is_moses_name(name)
 

@@ -47,7 +47,7 @@ def two_texts(
     Args:
         options: of the verb.
         folder: the work folder; None if both sides are lists.
-        always_load: load the model even if no text of the two needs it.
+        always_load: load the model even if neither text needs it.
         elsewhere: other processes load the model by its name.
         opened: returns the model and its identity; by default that of the options.
 
@@ -56,7 +56,7 @@ def two_texts(
     """
     check_choice("layout", options.layout, ("auto", *LAYOUTS))
     source, target = _sides(options, folder)
-    # Only the name if vectors are known, because their model may not be on this machine.
+    # If all vectors are known, only the name is used: the model may not be on this machine.
     identity = f"vectors of {options.model}"
     all_known = source.vectors and target.vectors
     is_here = isinstance(options.model, str | os.PathLike) and Path(options.model).exists()
@@ -98,7 +98,7 @@ def is_local(value: object) -> bool:
 
 
 def _one_side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
-    """Return a side, with the files of a folder or a pattern without regard to the other side."""
+    """Return a side; its folder or pattern is listed independently of the other side."""
     texts = getattr(options, name)
     if not is_folder_or_pattern(texts):
         return _side(options, name, folder)
@@ -130,11 +130,11 @@ def _side(
                 " remove them (interlingua.split splits a text into sentences)"
             )
         return text_side(texts, name, code)
-    # One folder has both sides.
+    # Without a target, the folder of the source has both sides.
     both: Any = options.source
     path = os.fspath(both if texts is None else texts)
     if listed is None:
-        # One file, or those of a pattern; remote ones as they are here now.
+        # One file, or the files of a pattern; remote files are fetched to this machine.
         parts = _fetched(path, folder)
         labels = [name_of(part) for part in expand_pattern(path)]
         language = language_of(Path(path), code, column=column, option=f"--{name}-language")
@@ -143,7 +143,7 @@ def _side(
     else:
         parts = [file.path for file in listed.files]
         labels = [file.name for file in listed.files]
-        # The language of a folder is compared with the text, too.
+        # A language that only a folder names is also compared with the text.
         if not code and find_language(parts[0], column=column) != listed.language:
             code = listed.language
         language = language_of(parts[0], code, column=column, option=f"--{name}-language")

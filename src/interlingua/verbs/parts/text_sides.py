@@ -39,7 +39,7 @@ from interlingua.storage.remote import WILD, is_remote
 _NAMES = ("source", "target")
 _OPTIONS = "--source-language and --target-language"
 _LOOKED_AT = 50
-"""Lines by which a table of pairs is recognized."""
+"""Number of lines that are read to recognize a table of pairs."""
 
 
 class SideFile(NamedTuple):
@@ -48,7 +48,7 @@ class SideFile(NamedTuple):
     Attributes:
         path: of the file.
         name: path below the folder or the fixed part of the pattern, with ``/``.
-        languages: that its name and its folders name, the most specific first.
+        languages: those in the names of the file and its folders, the most specific first.
     """
 
     path: Path
@@ -61,7 +61,7 @@ class TextSide(NamedTuple):
 
     Attributes:
         files: in the order of their paths.
-        language: a code; empty if no name and no option says it.
+        language: a code; empty if neither a name nor an option has one.
     """
 
     files: list[SideFile]
@@ -72,10 +72,10 @@ class FilePair(NamedTuple):
     """Two text files that belong together by their names.
 
     Attributes:
-        source: path of the one.
-        target: path of the other.
+        source: path of the source file.
+        target: path of the target file.
         label: path of the target below its folder.
-        languages: of both; empty if unknown.
+        languages: languages of both files; empty if unknown.
     """
 
     source: str
@@ -104,8 +104,8 @@ def list_sides_of_text(
     """List the text files of both sides.
 
     Args:
-        source: a folder, a pattern or a file; of both languages if there is no target.
-        target: the same of the other language.
+        source: a folder, a pattern or a file; it has both languages if there is no target.
+        target: a folder, a pattern or a file of the other language, or None.
         given: languages in any code, or None.
         split: the files may be documents that are to be split into sentences.
 
@@ -115,12 +115,12 @@ def list_sides_of_text(
 
     Raises:
         DataError: a side has no file, or its language is not clear.
-        ConfigError: a file is of both sides.
+        ConfigError: a file belongs to both sides.
     """
     codes = (resolved_code(given[0]), resolved_code(given[1]))
     roots = [source] if target is None else [source, target]
     left_out: list[LeftOut] = []
-    # Folders above both sides name no language.
+    # The names of folders that contain both sides are not used as languages.
     common = os.path.commonpath([os.path.abspath(_fixed_folder(root)) for root in roots])
     found = [_side_files(root, common, split, left_out) for root in roots]
     if target is None:
@@ -164,16 +164,16 @@ def pair_files_by_name(
 ) -> list[FilePair]:
     """Return the files of both sides that belong together by their names.
 
-    Equal paths below the two folders go first, then paths that differ in the language, then those
-    that also differ in the ending.
+    Files with equal paths below the two folders are paired first, then those whose paths differ in
+    the language, then those whose paths also differ in the ending.
 
     Args:
         source: the files of one language.
-        targets: those of the others.
+        targets: the files of each other language.
         left_out: gets the files without a partner.
 
     Raises:
-        DataError: two files of a side have one name, or no file has a partner.
+        DataError: two files of a side have the same name, or no file has a partner.
     """
     pairs = []
     paired = set()
@@ -190,8 +190,8 @@ def pair_files_by_name(
     if not pairs:
         first = [side.files[0].path for side in (source, targets[0])]
         raise DataError(
-            f"no two files belong together by their names, such as {first[0]} and {first[1]}; give"
-            " them equal names but for the language, or name the pairs with align --list"
+            f"no two files have matching names, for example {first[0]} and {first[1]}; rename"
+            " them so that only the language differs, or list the pairs with align --list"
         )
     return sorted(pairs, key=lambda pair: (pair.label, pair.source))
 
@@ -202,7 +202,7 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
     patterns = [language_pattern(side.language) if side.language else None for side in sides]
     left = [list(side.files) for side in sides]
     pairs = []
-    # From strict to loose, so that equal names are never taken apart by a looser rule.
+    # The strictest rule comes first, so that a looser rule never separates equal names.
     for step in range(3):
         by_key = []
         for files, pattern in zip(left, patterns, strict=True):
@@ -216,8 +216,8 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
                     key = file.name[: len(file.name) - len(stem_and_suffix(file.name)[1])]
                 groups.setdefault(key, []).append(file)
             by_key.append(groups)
-        # Only if a key is unique on both sides; the next step may separate the others.
-        # A name that only one side has may have any number of files.
+        # Files are paired if their key is unique on both sides; the next step may separate others.
+        # A key that only one side has may have any number of files.
         for key in by_key[0].keys() & by_key[1].keys():
             own, other = by_key[0][key], by_key[1][key]
             if len(own) == len(other) == 1:
@@ -228,8 +228,8 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
             elif step == 2:
                 two = own if len(own) > 1 else other
                 raise DataError(
-                    f"{two[0].path} and {two[1].path} have the same name but for language and"
-                    f" ending, as has {(other if two is own else own)[0].path}; rename one of them"
+                    f"{two[0].path} and {two[1].path} have the same name except for language and"
+                    f" ending, and both match {(other if two is own else own)[0].path}; rename one"
                 )
     return pairs
 
@@ -239,9 +239,9 @@ def _is_pattern(root: PathLike) -> bool:
 
 
 def _fixed_folder(root: PathLike) -> Path:
-    """Return the folder itself, that of a file, or that of a pattern before its first mark."""
+    """Return a folder, the folder of a file, or that of a pattern before its first wildcard."""
     path = Path(root)
-    # A folder may have a mark of patterns in its own name.
+    # The name of a folder may contain a wildcard character.
     if path.is_dir():
         return path
     while path.name and (not path.is_dir() or any(mark in str(path) for mark in WILD)):
@@ -256,12 +256,12 @@ def _side_files(
 
     Args:
         root: the folder or pattern.
-        common: folder above; its own name is no language.
+        common: parent folder, whose own name is not used as a language.
         split: documents are split into sentences.
         left_out: gets the other files.
 
     Raises:
-        DataError: there is none.
+        DataError: there is no text file.
     """
     is_pattern = _is_pattern(root)
     files, left = list_files(root, lambda file: _unfit(file, split, is_any=is_pattern))
@@ -277,7 +277,7 @@ def _side_file(path: Path, root: PathLike, common: str) -> SideFile:
     """Return a file of a side, with the languages that its name and folders name."""
     full = Path(os.path.relpath(os.path.abspath(path), common)).as_posix()
     found: list[str] = []
-    # A word of a file's name counts only if the text supports it; a folder of such a name does.
+    # A word in a file's name is a language only if the text confirms it; a folder's name always is.
     if (code := find_language(path)) is not None:
         found.append(code)
     *folders, _ = full.split("/")
@@ -291,7 +291,7 @@ def _unfit(file: Path, split: bool, *, is_any: bool) -> str:
     """Return why a file is not read as text; empty if it is.
 
     Args:
-        file: by name.
+        file: path of the file.
         split: documents are split into sentences.
         is_any: it was chosen by a pattern, and so may have any ending.
     """
@@ -311,7 +311,7 @@ def _unfit(file: Path, split: bool, *, is_any: bool) -> str:
 
 
 def _reason_against_pairs(file: Path, *, split: bool) -> str:
-    """Return why a file of pairs is not read as text; empty if it is none."""
+    """Return why a file of pairs is not read as text; empty if it is no file of pairs."""
     suffix = stem_and_suffix(file)[1]
     # Texts and tables may be of one language.
     if suffix in TEXT_SUFFIXES or is_table(file) or not suffix:
@@ -336,7 +336,7 @@ def _reason_against_pairs(file: Path, *, split: bool) -> str:
 
 
 def _reason_against_columns(file: Path) -> str:
-    """Return why a table with tabs is not read as text: if its lines have two texts each."""
+    """Return why a table with tabs is not read as text; empty unless its lines have two texts."""
     try:
         with open_text(file, errors="surrogateescape") as lines:
             rows = [line.split("\t") for line in itertools.islice(lines, _LOOKED_AT)]
@@ -404,7 +404,7 @@ def _fitting(
     for file in files:
         named = file.languages
         is_own = not named or any(_same(code, own) for code in named)
-        # The user's language is trusted but for a file of the other side's language.
+        # The user's language is trusted, except for a file in the other side's language.
         is_other = any(_same(code, other) for code in named)
         if is_own or (given and not is_other):
             kept.append(file)
@@ -425,14 +425,14 @@ def _sides_of_one_folder(
 ) -> tuple[TextSide, list[TextSide]]:
     """Return the sides of a folder with the languages in names.
 
-    The source is the language of the options, English, or the first of two by its code.
+    The source language is that of the options, otherwise English, otherwise the first of two codes.
 
     Raises:
         DataError: its names have fewer than two languages, or the source is not clear.
     """
     by_code: dict[str, list[SideFile]] = {}
     for file in files:
-        # If the name has several languages, one of the options is meant.
+        # If a name has several languages, one that the options name is preferred.
         wanted = {str(one)[:3] for one in codes if one}
         named = [code for code in file.languages if code[:3] in wanted]
         code = next(iter(named or file.languages), None)
@@ -459,7 +459,7 @@ def _sides_of_one_folder(
             path=root,
         )
     chosen = [found[place], *targets]
-    # Files in other languages are named, too.
+    # Files in other languages are also reported as left out.
     for code in found:
         if code not in chosen:
             reason = f"its name says {code}, not {' or '.join(chosen[:8])}"

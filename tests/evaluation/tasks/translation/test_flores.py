@@ -75,7 +75,7 @@ def test_two_files_of_one_language(aligned_folder, number_encoder):
 
 def test_unequal_lengths(aligned_folder, number_encoder):
     (aligned_folder / "ita_Latn.txt").write_text("numero 1\n")
-    with pytest.raises(DataError, match=r"ita_Latn.txt: 1 line, but eng_Latn.txt .* has 8"):
+    with pytest.raises(DataError, match=r"ita_Latn.txt: has 1 line, but eng_Latn.txt .* has 8"):
         FloresP1().evaluate(number_encoder, aligned_folder)
 
 

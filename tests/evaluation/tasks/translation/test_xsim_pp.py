@@ -150,7 +150,7 @@ def test_wrong_layouts_are_one_line(tmp_path, aligned_folder, number_encoder):
         XSimPP(target="fr").evaluate(number_encoder, folder)
     (folder / "deu_Latn.devtest").write_text("a 1\nb 2\n")
     with pytest.raises(
-        DataError, match=r"deu_Latn.devtest: 2 lines, but eng_Latn.devtest .* has 1"
+        DataError, match=r"deu_Latn.devtest: has 2 lines, but eng_Latn.devtest .* has 1"
     ):
         XSimPP().evaluate(number_encoder, folder)
 

@@ -1,6 +1,7 @@
 """Several bitexts in one run: the files of a folder or of a pattern, of any formats.
 
-Of files in two languages, such as catalogs of keys, each language gives one pair with the source.
+If a bitext is two files, as catalogs of keys are, the file of each language forms one bitext with
+the file of the source.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from interlingua.storage.files import PathLike, stem_and_suffix
 from interlingua.storage.remote import WILD, is_remote
 
 _OF_TRANSLATORS = ("tmx", "gettext", "xliff", "qt", "catalog", "subtitles")
-"""Formats that make a folder several bitexts; tables in a folder are Hugging Face data."""
+"""Formats of files that are separate bitexts in a folder; tables are Hugging Face data."""
 _OF_OTHERS = ("config.json", "modules.json", "dataset_info.json", "state.json")
 """Files of models and of Hugging Face data."""
 _LOOKED_AT = 5_000
-"""Files by which the kind of a folder is recognized."""
+"""Maximum number of files that are examined to recognize the kind of a folder."""
 
 
 class Bitext(NamedTuple):
@@ -67,14 +68,14 @@ def several_bitexts(
 
     Args:
         path: a folder with files of translators, or a name with ``*``, ``?``, ``[`` or ``**``.
-        source_language: of files in two languages; English by default.
-        target_language: of files in two languages; all by default.
+        source_language: language of the source, if a bitext is two files; English by default.
+        target_language: language of the target, if a bitext is two files; all by default.
 
     Raises:
-        DataError: no file is called so, or the folder holds no bitext.
+        DataError: no file matches the pattern, or the folder holds no bitext.
     """
     name = os.fspath(path)
-    # Two files with a comma are one bitext, standard input and other machines' files are, too.
+    # Two files with a comma, standard input, or a file of another machine is one bitext.
     if is_remote(name) or name == "-" or ("," in name and not os.path.exists(name)):
         return None
     is_pattern = any(mark in name for mark in WILD) and not os.path.exists(name)
@@ -109,7 +110,7 @@ def _files_below(folder: Path) -> Iterable[Path]:
 
 
 def _fixed_part(pattern: str) -> Path:
-    """Return the folder of a pattern before its first mark."""
+    """Return the part of a pattern before the first folder or file with a wildcard."""
     parts = Path(pattern).parts
     fixed = itertools.takewhile(lambda part: not any(mark in part for mark in WILD), parts)
     return Path(*fixed)
@@ -124,7 +125,7 @@ def _format_of(file: Path) -> str | None:
         found = guess_format(file)
     except DataError:
         return None
-    if found == "moses":  # only by its name, so that it may be any other
+    if found == "moses":  # by its name only, so it may be any other file
         return None
     return found
 
@@ -154,9 +155,10 @@ def _bitexts(
 
 
 def with_its_source(file: Path, codes: tuple[str | None, str | None]) -> str | None:
-    """Return a file with that of the source, with a comma; None if it is not a target.
+    """Return the file of the source and this file, with a comma; None if this is not a target.
 
-    A file that has no other is returned as it is: reading it names what is missing.
+    A file without a file of the source is returned as it is: the reader's error names what is
+    missing.
     """
     try:
         name = guess_format(file)

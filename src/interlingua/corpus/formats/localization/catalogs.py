@@ -82,10 +82,10 @@ class Catalog:
 
     @staticmethod
     def is_format_of(path: PathLike) -> bool:
-        """Return whether a file .xml or .json is a catalog.
+        """Return whether a .xml or .json file is a catalog.
 
-        JSON is one if it has one object over several lines, and if there is the same file in
-        another language, by its name or folder.
+        A JSON file is a catalog if it has one object over several lines, and if the same file
+        exists in another language, by its name or folder.
         """
         with open_bytes(path) as file:
             head = file.read(_HEAD_BYTES)
@@ -94,12 +94,12 @@ class Catalog:
         return _is_one_object(head) and len(files_of_languages(str(path))) > 1
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Refuse: a catalog is one language."""
+        """Refuse to write, because a catalog has only one language."""
         raise ConfigError(f"{path}: catalogs of keys cannot be written; use .tsv, .xlsx or .tmx")
 
 
 def _is_one_object(head: bytes) -> bool:
-    """Return whether the start of a file is an object, which is not a line of JSON Lines."""
+    """Return whether a file starts with one object that is not the first line of JSON Lines."""
     text = head.decode("utf-8-sig", "replace").strip()
     if not text.startswith("{"):
         return False
@@ -249,7 +249,7 @@ def _android_texts(element: Element) -> dict[str, Entry]:
 def _android_text(element: Element) -> str:
     r"""Return a text of Android without tags and escapes.
 
-    White space outside of double quotes is one space; ``\n``, ``\u0020`` and the like are escapes.
+    White space outside of double quotes becomes one space; ``\n``, ``\u0020`` etc. are escapes.
     """
     # Tags such as <b> or <xliff:g> hold text of their own.
     raw = "".join(element.itertext())
@@ -268,7 +268,7 @@ def _android_text(element: Element) -> str:
 
 
 def _unescaped(escape: str) -> str:
-    """Return the character of an escape: a letter's, a number's, or the character itself."""
+    """Return the character of an escape, which has a letter, a number or the character itself."""
     if len(escape) > 2:
         return chr(int(escape[2:], 16))
     letters = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -391,7 +391,7 @@ def _read_json(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str
 
 def _leaves(content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the texts of nested objects and lists by their paths, and other values as they are."""
-    # A stack and no recursion, as a stranger's file may be nested deeply.
+    # A stack and no recursion, because an untrusted file may be nested deeply.
     waiting: list[tuple[str, Any]] = [("", content)]
     while waiting:
         path, value = waiting.pop()

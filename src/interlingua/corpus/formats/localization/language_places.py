@@ -79,7 +79,7 @@ def _place_in_name(stem: str) -> LanguagePlace | None:
     end = len(stem)
     for part in reversed(stem.split(".")):
         start = end - len(part)
-        # The longest end of a part first: "app_pt_BR" is no "BR", and "messages" no code.
+        # The longest end comes first: "app_pt_BR" is "pt_BR", not "BR"; "messages" is no code.
         for found in re.finditer(r"(?:^|[-_])(?=(.+)$)", part):
             if _CODE.fullmatch(found[1]) and (code := _code(found[1])):
                 return LanguagePlace(code, None, (start + found.start(1), end))

@@ -34,7 +34,7 @@ class QtLinguist:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Stream the translated messages; one that can't be read costs itself.
+        """Stream the translated messages; a message that can't be read is left out.
 
         The source is English unless the file or the caller names another language. The target is
         named by the file, by the caller or by the file's name (``app_de.ts``).
@@ -78,12 +78,12 @@ class QtLinguist:
 
     @staticmethod
     def is_format_of(path: PathLike) -> bool:
-        """Return whether a file .ts is Qt's, and no Tsonga of Moses."""
+        """Return whether a .ts file is of Qt, and not the Tsonga file of a Moses pair."""
         with open_bytes(path) as file:
             return re.search(rb"<(!DOCTYPE )?TS[\s>]", file.read(_HEAD_BYTES)) is not None
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Refuse: a file of Qt is made from its program."""
+        """Refuse to write, because files of Qt are generated from their program."""
         raise ConfigError(
             f"{path}: files of Qt Linguist cannot be written; use .tsv, .xlsx or .tmx"
         )
@@ -151,7 +151,7 @@ def _text(element: Element | None) -> str:
             if found[1]:
                 base = 16
             code = int(found[1] or found[2], base)
-            # Not NUL and no half of a pair of UTF-16.
+            # Neither NUL nor half of a surrogate pair of UTF-16.
             if 0 < code < 0xD800:
                 parts.append(chr(code))
         parts.append(child.tail or "")

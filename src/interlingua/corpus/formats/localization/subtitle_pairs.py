@@ -19,15 +19,15 @@ from interlingua.corpus.formats.localization.two_files import find_two_files
 from interlingua.errors import ConfigError
 
 _SHARED = 0.5
-"""Part of the shorter cue's time."""
+"""Minimum part of the shorter cue's time that linked cues share."""
 _LARGEST = 8
-"""Cues of one side of a group."""
+"""Maximum number of cues on one side of a group."""
 _ALONE = "cues without a cue at the same time"
 _TOO_LARGE = "cues of groups that are too large"
 
 
 class Subtitles:
-    """``film.de.srt`` and ``film.en.srt``: named as ``film``, by one of them, or with a comma."""
+    """``film.de.srt`` and ``film.en.srt``, named by ``film``, by one of them, or by both."""
 
     def read(
         self,
@@ -56,7 +56,7 @@ class Subtitles:
                 yield PairOfTable.of(TextPair(*texts, *files.languages), times)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Refuse: pairs have no times."""
+        """Refuse to write, because pairs have no times."""
         raise ConfigError(f"{path}: subtitles cannot be written; use .tsv, .xlsx or .tmx")
 
 
@@ -106,7 +106,7 @@ def _links(source: Sequence[Cue], target: Sequence[Cue]) -> Iterator[tuple[int, 
 
 
 def _texts(own: list[Cue], other: list[Cue]) -> list[tuple[str, str]]:
-    """Return the texts of a group: of each speaker if both sides have as many, else of all."""
+    """Return the texts of a group: a pair per speech if both sides have equally many, else one."""
     source = [text for cue in own for text in cue.speeches]
     target = [text for cue in other for text in cue.speeches]
     if len(source) == len(target):

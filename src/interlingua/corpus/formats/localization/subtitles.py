@@ -2,7 +2,7 @@
 
 pysubs2 parses times and tags. It never fails: a cue with a damaged time becomes text of the cue
 before it, and so do notes, styles and identifiers of WebVTT. SubRip and WebVTT are therefore cut
-into cues here first; a cue that can't be read costs itself and is reported with its line.
+into cues here first; a cue that can't be read is left out and reported with its line.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Cue(NamedTuple):
 
 
 def is_subtitle_name(path: PathLike) -> bool:
-    """Return whether a file's name ends as those of subtitles, also compressed."""
+    """Return whether a file's name has a suffix of subtitles, also with one of a compression."""
     return stem_and_suffix(path)[1] in SUBTITLE_SUFFIXES
 
 
@@ -68,7 +68,7 @@ def read_cues(
     Args:
         path: .srt, .vtt, .ass or .ssa, also compressed.
         encoding: a character set, if it is known; UTF-8, or UTF-16 with a mark, by default.
-        bad: takes the cues that can't be read; by default the first one is an error.
+        bad: receives the cues that can't be read; without it, they are left out silently.
 
     Raises:
         DataError: the file is missing, is no text in that character set, or has no cue.
@@ -173,7 +173,7 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
         raise failure or DataError(
             "the file contains no cue; check that it is a subtitle file", path=path
         )
-    # pysubs2 takes a last line of digits for the number of the next cue, so each cue gets one.
+    # pysubs2 takes a last line of digits for the number of the next cue, so one is added to each.
     joined = "".join("\n".join(lines) + "\n\n1\n" for lines in readable)
     events = pysubs2.SSAFile.from_string(joined, kind).events
     cues = []

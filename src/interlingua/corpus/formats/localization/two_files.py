@@ -34,8 +34,8 @@ def find_two_files(path: str, source: str | None, target: str | None) -> TwoFile
     """Find the files of a pair.
 
     Args:
-        path: both with a comma, source first; one of them, to which the other is found by its name;
-            or the start of their names, before the language.
+        path: both files with a comma, the source first; one of the files, by whose name the other
+            is found; or the start of their names, before the language.
         source: a code, if it is known.
         target: code of the target's language, or None.
 
@@ -130,15 +130,15 @@ def _order(
 ) -> tuple[int, int] | None:
     """Return which language is the source and which the target; None if that is not clear.
 
-    Passed ones decide. English is the source of other catalogs, and the language of the named
-    file the target.
+    The passed languages decide. Without them, English is the source, and the language of the named
+    file is the target.
     """
     first = choose_code(source or languages.ENGLISH, codes)
     wanted = target or language_of_path(path)
     second = None
     if wanted:  # by default the named file is the target
         second = choose_code(wanted, codes)
-    # The missing one is the other one of two.
+    # Of two languages, the one that is not chosen takes the missing side.
     if first == second and not target:
         second = None
     if first == second and not source:

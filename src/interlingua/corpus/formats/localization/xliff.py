@@ -57,7 +57,7 @@ _FIELDS = ("id", "segment", "state", "note", "original", "source_tags", "target_
 
 
 class XliffSegment(NamedTuple):
-    """The position of a pair in its file, with the file's attributes of it."""
+    """The position of a pair in its file, with the attributes that the file has for it."""
 
     path: str
     unit: int
@@ -80,7 +80,7 @@ class XliffPair(PairWithOrigin):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that a unit may have."""
+        """The names of all fields that a unit may have."""
         return _FIELDS
 
 
@@ -108,7 +108,7 @@ class _Surroundings:
             self.translate.append(_is_to_translate(element, self.translate[-1]))
 
     def end(self, element: Element) -> None:
-        """Take note of an element that ends."""
+        """Record the end of an element."""
         if element.tag in ("file", "group") and len(self.translate) > 1:
             self.translate.pop()
 
@@ -124,10 +124,10 @@ class Xliff:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Stream the translated segments; a unit that can't be read costs itself.
+        """Stream the translated segments; a unit that can't be read is left out.
 
-        The languages are those of the file; a target language that it lacks is an argument, or in
-        the file's name. The caller's languages choose among the files in it, and the direction.
+        The languages are those of the file. If it has no target language, an argument or the file's
+        name provides it. The caller's languages select ``<file>`` elements and the direction.
 
         Raises:
             DataError: it is not XLIFF, or no unit can be read.
@@ -181,7 +181,7 @@ class Xliff:
             )
         if not isinstance(first, XliffPair):
             return _write_new(pairs, path, first)
-        # The file is copied when all scores are known: values of a pair are some hundred bytes.
+        # The file is copied when all scores are known: in memory, a pair takes some hundred bytes.
         scored: dict[int, list[ScoredSegment]] = {}
         count = 0
         for pair in pairs:
@@ -200,7 +200,7 @@ class Xliff:
         return count
 
     def write_empty(self, path: str, head: TextPair) -> None:
-        """Write a new file without a unit, of the languages of a pair."""
+        """Write a new file without units, for the languages of a pair."""
         _write_new((), path, head)
 
 

@@ -1,14 +1,14 @@
 """Write scores into a copy of an XLIFF file of which all other bytes stay as they are.
 
-Both versions of the standard have one place for the quality of a translation, the proposal of a
-translation with its quality:
+In both versions of the standard, the only place for the quality of a translation is in a proposed
+translation:
 
 - 1.2: ``<alt-trans origin="interlingua" match-quality="87.3%">`` behind the ``<target>``, with
   ``mid`` for a segment; its ``<note>`` has the score.
 - 2.x: ``<mtc:match origin="interlingua" ref="#segment" matchQuality="87.3">`` of the module
   Translation Candidates; its metadata have the score. A segment without an id gets one.
 
-The quality is the probability by a calibration in percent, else the cosine. The target of the
+The quality, in percent, is the calibrated probability, or else the cosine. The target of the
 proposal is that of the unit. Proposals of an earlier run are replaced.
 
 A unit is found by its number, as the reader counts; its bytes are then parsed by expat, which
@@ -55,7 +55,7 @@ class MatchValues(NamedTuple):
         return "; ".join(f"{name} {value}" for name, value in self.values)
 
     def alternative(self, prefix: str, target: str, mark: str | None) -> str:
-        """Return the element of 1.2 with a target, which is an element, too."""
+        """Return the element of 1.2 that contains a target; ``target`` is a whole element."""
         attributes = f'origin="{ALT_ORIGIN}"'
         if mark is not None:
             attributes += f" mid={quoteattr(mark)}"
@@ -128,7 +128,7 @@ def copy_with_scores(
     failed = 0
     encoding = ""
     with open_text_writer(target) as text:
-        # The bytes go below the text, through the same compression.
+        # The bytes are written to the file under the text layer, with the same compression.
         binary = text.buffer
         if wide is not None and not head.startswith((b"<", b"\0<")):
             binary.write(head[:2])
@@ -175,7 +175,7 @@ class _Node:
         return self.tag.rpartition(":")[2]
 
     def named(self, name: str) -> list[_Node]:
-        """Return the children of a name."""
+        """Return the children with a name."""
         return [child for child in self.children if child.name == name]
 
     def walk(self) -> Iterator[_Node]:
@@ -190,10 +190,10 @@ class _Node:
 def _with_scores(
     piece: bytes, segments: list[ScoredSegment], entry: str, encoding: str
 ) -> bytes | None:
-    """Return a piece with the scores of the unit at its end; None if that can't be found."""
+    """Return a piece with the scores of the unit at its end; None if the unit can't be found."""
     text = decoded(piece, encoding)
     content = text.encode("utf-8", "surrogateescape")
-    # A comment before the unit may hold another: the unit is what parses from its start to the end.
+    # A comment before the unit may contain another; only the real one can be parsed up to the end.
     begins = re.compile(rb"<(?:[\w.-]+:)?" + entry.encode() + rb"[\s>/]")
     for begin in reversed([found.start() for found in begins.finditer(content)]):
         unit = _parsed(content[begin:])
@@ -309,7 +309,7 @@ def _changes_2(unit: _Node, content: bytes, segments: list[ScoredSegment]) -> It
     if matches is not None:
         own = [one for one in matches.children if one.attributes.get("origin") == ALT_ORIGIN]
         others = len(matches.children) - len(own)
-        # An element of only our candidates goes as a whole.
+        # An element that contains only our candidates is removed as a whole.
         for earlier in (own, [matches])[not others]:
             yield _removal(earlier, content)
     found = unit.named("segment")

@@ -97,7 +97,7 @@ class ClassificationTask(LanguageTask):
         for key in self.chosen(files, folder):
             for split in self.splits:
                 require_split(files[key], split, language=key, folder=folder)
-            # the dev set too where there is one, so that a label of it that is unknown shows
+            # the dev set too if there is one, so that an unknown label in it is reported
             splits = {split: files[key][split]() for split in SPLITS if split in files[key]}
             sets.append(LabeledLanguage(key, full_code(key.rpartition(".")[2]), splits))
         return sets

@@ -120,7 +120,8 @@ def few_shot_draws(
     order = list(range(len(y)))
     found = []
     for _ in range(draws):
-        # mteb's way: the same shuffle each time, of the order that the last one left
+        # as mteb does: apply the same shuffle each time, to the order that the previous one
+        # produced
         np.random.RandomState(seed).shuffle(order)
         counts: Counter[int] = Counter()
         rows = []

@@ -51,10 +51,11 @@ class ZeroShotTask(ClassificationTask):
 
     A classifier is trained on one language's training set, stopped by the same language's dev set,
     and tested on every language; see ``metrics.mlp``. ``accuracy`` is the mean over seeds and
-    ``accuracy_sd`` their standard deviation; in a group, that of the group's mean. ``zero_shot_N``
-    are the directions between two languages. Its ``asymmetry`` is the mean absolute difference of a
-    pair's two directions. ``from_eng_Latn_N`` and ``to_eng_Latn_N`` are printed by EMS as en -> X
-    and X -> en, and ``with_eng_Latn_N`` is its average. ``same_language_N`` are not transfer.
+    ``accuracy_sd`` their standard deviation; in a group, ``accuracy_sd`` is the standard deviation
+    of the group's mean. ``zero_shot_N`` are the directions between two languages. Its ``asymmetry``
+    is the mean absolute difference of a pair's two directions. EMS prints ``from_eng_Latn_N`` and
+    ``to_eng_Latn_N`` as en -> X and X -> en, and ``with_eng_Latn_N`` as the average.
+    ``same_language_N`` are the scores within one language, without transfer.
 
     Attributes:
         languages: languages to learn from and to test on; all by default.

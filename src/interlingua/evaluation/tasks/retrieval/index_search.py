@@ -44,9 +44,9 @@ class IndexSearch(LanguageTask):
     Attributes:
         folder: of the index.
         modes: searches to measure besides that by vectors; their names are prefixed to the metrics.
-        pool: all passages, or those in the question's own language; then the judgments are those
-            of passages in that language that are in the index, and questions that have no relevant
-            one among them are left out.
+        pool: ``all`` passages, or only those in the question's ``own`` language. For ``own``, only
+            judgments of passages of the index in that language count, and questions without a
+            relevant passage among them are left out.
         where: a condition in SQL; only passages that fulfill it are searched.
         per_language: number of passages of each language at the start of a ranking; 0 = plain.
         exact: compare with all vectors, even if the index is approximate.
@@ -143,7 +143,7 @@ class IndexSearch(LanguageTask):
         """Return the questions with the judgments of passages in the pool, and notes on the rest.
 
         Raises:
-            DataError: the pool has a relevant passage of no question.
+            DataError: no question has a relevant passage in the pool.
         """
         language_of = index.present(_relevant(one))
         notes = []

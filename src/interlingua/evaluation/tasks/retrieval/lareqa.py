@@ -57,18 +57,18 @@ class LAReQA(PassageTask):
     - ``map_without_own_answer``: the answer in the question's own language is taken out of the
       pool, so that the first right sentence is in another language; all other sentences of the
       question's language stay;
-    - ``recall_at_20_other_languages``: share of the answers in other languages among the first 20,
-      own answer in pool;
+    - ``recall_at_20_other_languages``: share of the answers in other languages that are among the
+      first 20 passages; the question's own answer stays in the pool;
     - ``mrr_at_100``: reciprocal rank of the first right sentence, the same number as
       ``mrr_at_100_all_languages`` of the task ``xquad_r``;
     - ``language_fairness_at_20``: see ``metrics.language_fairness``; its tables have a row per
       language of questions.
 
-    MLQA-R, in the same form, can be named as the data's folder; there a question has answers in
-    some languages only.
+    The folder of the data may also be MLQA-R, which has the same form; there, a question has
+    answers in only some languages.
 
-    Differs from the paper: its encoders read an answer sentence together with its paragraph, here
-    only the sentence is embedded, because most encoders take one text.
+    The task differs from the paper: the paper's encoders read an answer sentence together with its
+    paragraph; here, only the sentence is embedded, because most encoders take one text.
     """
 
     name: ClassVar[str] = "lareqa"
@@ -150,7 +150,8 @@ def _average_precisions(
         rows.append([row_of[passage] for passage in _right(judged[query]) if passage in row_of])
     relevant = padded_rows(rows)
     ranks = relevant_ranks(questions.vectors, candidates, relevant)
-    # of the judgments and not of the pool: an answer that is not in the pool is never found
+    # counted in the judgments and not in the pool: an answer that is not in the pool counts as
+    # never found
     counts = np.array([len(_right(judged[query])) for query in questions.texts])
     others = np.array([len(_in_other_languages(name, judged[query])) for query in questions.texts])
     # the padding reads passage 0, which is harmless, as it has rank 0 anyway

@@ -53,7 +53,7 @@ class PassageIds(Sequence[str]):
             self._ends.append(len(self._bytes))
 
     def close(self) -> None:
-        """End adding, and free the memory that it needed."""
+        """Accept no more ids, and free the memory that adding needed."""
         self._present = None
 
     def __len__(self) -> int:
@@ -68,6 +68,6 @@ class PassageIds(Sequence[str]):
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
             return [self[row] for row in range(*place.indices(len(self)))]
-        # range turns a negative place round, and raises IndexError beyond the end
+        # range converts a negative place to a row, and raises IndexError beyond the end
         row = range(len(self))[place]
         return self._bytes[self._ends[row] : self._ends[row + 1]].decode(errors="surrogatepass")

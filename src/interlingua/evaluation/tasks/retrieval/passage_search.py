@@ -29,7 +29,7 @@ class EmbeddedPassages(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """The questions of one language that count.
+    """The questions of one language that are scored.
 
     Attributes:
         name: of their set.
@@ -74,7 +74,7 @@ def search_pools(
     least = np.partition(scores, edge, axis=1)[:, edge]
     run: dict[str, dict[str, float]] = {}
     for number, query in enumerate(questions.texts):
-        # with all that share the last place, of which ``top`` takes those with the later ids
+        # keep all candidates that share the last place; ``top`` then takes those with the later ids
         kept = np.flatnonzero(scores[number] >= least[number])
         candidates = zip(
             owners[kept].tolist(),

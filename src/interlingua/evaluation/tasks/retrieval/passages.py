@@ -137,7 +137,8 @@ class PassageTask(LanguageTask):
         numbers = itertools.count(1)
         for name, one in sets.items():
             for portion in portions(one.passages(), STREAM_PORTION_TEXTS):
-                # round robin over all languages, so that parts are equal although languages are not
+                # round robin over all languages, so that parts have equal sizes although languages
+                # have not
                 if (next(numbers) - shard[0]) % shard[1] == 0:
                     keep_passages(encoder, portion, codes[name])
                 progress.note(f"{name} passages")
@@ -258,7 +259,8 @@ class PassageTask(LanguageTask):
         if self.runs is None:
             return
         for system, run in runs.items():
-            # the suffix of a system's metrics, bm25_, is the name of its run; dense has none
+            # the prefix of a system's metrics, such as bm25_, is the name of its run; the encoder
+            # has no prefix
             kind = system.rstrip("_") or "dense"
             if system == OF_ALL:
                 kind = "dense-all-languages"

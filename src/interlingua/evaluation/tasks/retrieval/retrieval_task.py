@@ -44,17 +44,17 @@ from interlingua.runtime.portions import portions
 class RetrievalTask(PassageTask):
     """MRR@100, Recall@100 and nDCG@10 of questions among passages, as trec_eval computes them.
 
-    The candidates are the passages in the question's language. If the protocol has that pool, they
-    are also those of all languages together (metrics ending in ``_all_languages``). A question
-    without a ranking counts as 0 and is reported. In parallel sets, a question is answered in every
-    language. For these, ``language_fairness_at_20`` measures whether the first 20 of the pool of
-    all languages are of all languages; see ``metrics.language_fairness``.
+    The candidates are the passages in the question's language. If the protocol also has a pool of
+    all languages together, the metrics in this pool end in ``_all_languages``. A question without a
+    ranking counts as 0 and is reported. In parallel sets, a question is answered in every language.
+    For these, ``language_fairness_at_20`` measures whether the first 20 passages from the pool of
+    all languages represent all languages; see ``metrics.language_fairness``.
 
     Attributes:
-        precision: what passages are kept in for the search: float32, int8, or bits; hamming has the
-            questions in bits too, as binary indexes do.
-        rescore: candidates found in int8 or bits that are ranked again by float32, 100 or more; 0
-            for none.
+        precision: the format of passages in the search: float32, int8, or bits (``binary``);
+            ``hamming`` also has the questions in bits, as binary indexes do.
+        rescore: number of candidates that are found in int8 or bits and ranked again in float32,
+            100 or more; 0 for none.
         bm25: score BM25 too, and its fusion with the encoder (reciprocal ranks), in the question's
             language.
         bm25_k1: saturation of repeated words, at least 0; lower values saturate sooner.
@@ -126,7 +126,7 @@ class RetrievalTask(PassageTask):
         judged = self._judged_in_all(questions, sets)
         for metric, of_query in ranking_metrics(judged, run).items():
             values[f"{metric}{OF_ALL}"] = of_query
-        # wrong passages are shown of the larger pool
+        # the examples are wrong passages from the larger pool
         missed = misses(run, judged, questions, limit=self.examples, of_all=True)
         found = ScoredQuestions(values, {**runs, OF_ALL: run}, missed, notes=notes)
         if not self.parallel or len(sets) < 2:

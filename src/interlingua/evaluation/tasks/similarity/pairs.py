@@ -40,7 +40,7 @@ class PairClassificationTask(LanguageTask):
     Nothing is trained.
 
     It is mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities).
-    ``positive_share`` is the expected value of a random score.
+    ``positive_share`` is the expected average precision of random scores.
 
     Attributes:
         languages: languages to score; all by default.
@@ -124,7 +124,8 @@ class PairXNLI(PairClassificationTask):
 
     Attributes:
         split: dev, 2,490 pairs per language, or test, 5,010.
-        neutral: neutral pairs are negative as contradictions are, or left_out, as in mteb's XNLI.
+        neutral: whether neutral pairs are ``negative``, as contradictions are, or ``left_out``, as
+            in mteb's XNLI.
     """
 
     name: ClassVar[str] = "pair_xnli"

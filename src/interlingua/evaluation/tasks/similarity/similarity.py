@@ -86,8 +86,8 @@ class SimilarityTask(LanguageTask):
         scores = {"spearman": spearman(values, gold), "pearson": pearson(values, gold)}
         draws = None
         if self.resamples:
-            # by the size, so that rows that translate each other are drawn together and a set's
-            # interval is its own
+            # the seed depends on the size, so that rows that translate each other are drawn
+            # together, and a set's interval does not depend on other sets
             rng = np.random.default_rng([self.seed, len(gold)])
             draws = bootstrap_spearman(values, gold, resamples=self.resamples, rng=rng)
             scores["spearman_low"], scores["spearman_high"] = interval(draws)
@@ -124,7 +124,8 @@ class SimilarityTask(LanguageTask):
             return protocol or dict(files)
         names: set[str] = set()
         for item in self.languages:
-            # the name of a set, either way round, before a language that several sets may have
+            # look for the name of a set, with its languages in either order, before a language,
+            # which several sets may have
             turned = "-".join(reversed(item.split("-")))
             found = [name for name in (item, turned) if name in files]
             if not found:

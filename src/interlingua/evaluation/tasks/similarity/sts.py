@@ -121,7 +121,7 @@ class STSBenchmark(SimilarityTask):
     ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
         """Read the pairs of each set.
 
-        The two files of a pair must have one column of judgments.
+        The two files of a pair must have the same judgments.
         """
         own = self.files(folder)
         sets = {}
@@ -156,8 +156,8 @@ class STS12to16(SimilarityTask):
     """The English sets of SemEval 2012 to 2016.
 
     A year's group has the mean over its sets and, as ``spearman_pooled``, one correlation over all
-    its pairs, which mteb and SimCSE report. ``sts12_16`` is the mean over the years of either, and
-    counts the sets. ``all`` is the mean over the sets.
+    its pairs, which mteb and SimCSE report. ``sts12_16`` is the mean of each of the two over the
+    years; the number in the group's name counts the sets. ``all`` is the mean over the sets.
     """
 
     name: ClassVar[str] = "sts12_16"
@@ -196,7 +196,8 @@ class STS12to16(SimilarityTask):
         means = {}
         for metric in of_years[0]:
             means[metric] = float(np.mean([of_year[metric] for of_year in of_years]))
-        # the mean of the years' bounds is not an interval: that of the mean comes from resamples
+        # the mean of the years' bounds is not an interval: the interval of the mean comes from
+        # resamples
         if self.resamples:
             repeats = []
             for chosen in years.values():

@@ -56,8 +56,8 @@ class BuccTask(StreamedTask):
     """The common part of the protocols.
 
     A result has the protocol's own name if all data are the shared task's training data, recognized
-    by the number of its gold pairs. Other splits and data append their name; without test data
-    ``bucc_margin`` is ``bucc_margin_training``.
+    by the number of its gold pairs. For other splits and data, their name is appended; without test
+    data, ``bucc_margin`` becomes ``bucc_margin_training``.
 
     Attributes:
         languages: languages or pairs (``zh``, ``zh-en``) to score; all by default.

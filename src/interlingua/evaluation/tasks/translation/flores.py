@@ -30,8 +30,8 @@ LANGUAGE_GROUPS: dict[str, tuple[str, ...]] = {
     "low_resource": tuple(map(full_code, _LOW_RESOURCE.split())),
 }
 TABLE_PAIRS = "afr-guj hin-hye jav-kat kaz-mar mya-nob swh-tam tel-tgl urd-yor"
-"""The pairs that Table VII shows one by one; the mean of both directions here, the paper does not
-say."""
+"""The pairs that Table VII shows one by one; here, each is the mean of both directions, because the
+paper does not specify the direction."""
 
 
 class FloresP1(PairwiseSearch):
@@ -41,7 +41,7 @@ class FloresP1(PairwiseSearch):
 
     By default these are all pairs within each of the paper's two groups, 182 and 240. Their means
     are ``muse_182of182`` and ``low_resource_240of240``, counted in pairs. Each language is embedded
-    once. If no group is complete, in any other folder of line-aligned ``<lang>.txt`` files, all
+    once. If no group is complete, as in other folders of line-aligned ``<lang>.txt`` files, all
     pairs are scored.
 
     Attributes:

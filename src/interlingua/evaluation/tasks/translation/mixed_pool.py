@@ -53,17 +53,18 @@ class MixedPool(LanguageTask):
 
     - ``accuracy_own_pool``: the translation is nearer than all other lines of its own language;
     - ``accuracy_mixed_pool``: it is nearer than all other lines of all languages, the query's own
-      language included. Other translations of the query are not candidates, so it is never the
-      higher of the two;
+      language included. Other translations of the query are not candidates, so this accuracy is
+      never higher than ``accuracy_own_pool``;
     - ``mixed_pool_drop``: the first minus the second;
-    - ``same_language_bias``: share of sentences with a nearest other sentence of their own
+    - ``same_language_bias``: share of sentences whose nearest other sentence is in their own
       language, although their translations are in the pool;
-    - ``same_language_bias_without_translations``: the same with the translations taken out; without
-      language in the space it would be about 1 / L.
+    - ``same_language_bias_without_translations``: the same with the translations taken out; if
+      vectors did not depend on the language, it would be about 1 / L for L languages.
 
-    A subset is a language as the query, its scores are means over lines and target languages. The
-    tables hold both accuracies for every ordered pair of languages. The search is exact, in tiles:
-    memory holds the vectors of one language and a few numbers per sentence and language.
+    A subset contains the queries in one language; its scores are means over lines and target
+    languages. The tables hold both accuracies for every ordered pair of languages. The search is
+    exact, in tiles: memory holds the vectors of one language and a few numbers per sentence and
+    language.
 
     Attributes:
         languages: the pool, in any code or name, or a group (``muse``, ``low_resource``,
@@ -165,7 +166,7 @@ def _examples(
     """Return the sentences with a translation missed in the mixed pool, by language."""
     found = {}
     for number, code in enumerate(texts.languages):
-        # of the translations of a line at least one was not found
+        # at least one translation of the line was not found
         wrong = pool.accuracy_among_all[number] < 1
         kept = choose_examples(wrong, texts.lines[code], limit, of=code)
         found[code] = tuple(_example(pool, vectors, texts, number, line) for line in kept)

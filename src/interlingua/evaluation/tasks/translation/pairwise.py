@@ -52,7 +52,7 @@ class SearchDirection(NamedTuple):
 def both_directions(
     first: Embedded, second: Embedded, *, limit: int, compare: str = "index"
 ) -> tuple[SearchDirection, SearchDirection]:
-    """Search the translations of each side among the other, by cosine.
+    """Search for the translations of each side in the other side, by cosine.
 
     Args:
         first: sentences.
@@ -103,7 +103,7 @@ class PairwiseSearch(LanguageTask):
         pairs = self.pairs(files, folder)
         present = _languages_of(pairs)
         texts = {code: read_evaluation_lines(files[code]) for code in present}
-        # complains of unequal lengths
+        # raises an error if lengths are unequal
         for code in present[1:]:
             read_aligned([files[code], files[present[0]]])
         found = Findings(folder=folder)

@@ -34,7 +34,7 @@ from interlingua.storage.files import files_in
 
 EnglishDirection = Literal["en-x", "x-en"]
 LANGUAGES = "bg cs da de el es et fi fr hr hu it lt lv nl pl pt ro sk sl sv"
-"""The 21 of the paper's table."""
+"""The 21 languages of the paper's table."""
 
 
 class _Sample(NamedTuple):
@@ -117,7 +117,8 @@ class ParaCrawlRetrieval(StreamedTask):
             suffix = Path(uncompressed_name(path)).suffix
             first, second = languages
             other = second if first == ENGLISH else first
-            # of Moses' two files, de-en.de and de-en.en, the one that is not English is for both
+            # of Moses' two files, de-en.de and de-en.en, the one that is not English represents
+            # both
             is_side = find_code(suffix.removeprefix(".")) == other
             if is_side or suffix.lower() in FORMAT_OF_SUFFIX:
                 found.setdefault(other, []).append(path)

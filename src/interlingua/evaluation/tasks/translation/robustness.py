@@ -50,7 +50,7 @@ class Forms(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Robustness(LanguageTask):
-    """Cosine of a sentence in another form with the sentence, and whether that is the nearest.
+    """Cosine of a sentence with its other form, and whether the sentence is the form's nearest.
 
     The forms are those of ``corpus.forms.variants``: capitals, small letters, decomposed characters
     (NFD), Arabic and Hebrew points, soft hyphens, typos and missing punctuation. A subset is a
@@ -58,8 +58,8 @@ class Robustness(LanguageTask):
     and a form that changes less than half of a language's sentences has no subset.
 
     - ``cosine``: mean cosine of the form's vector with that of the sentence; 1 is best;
-    - ``accuracy``: share of the forms that find their own sentence, as the nearest of all sentences
-      of the language as they were.
+    - ``accuracy``: share of the forms whose nearest neighbor, among all original sentences of the
+      language, is their own sentence.
 
     Points and typos are drawn by language, form and sentence, so that the numbers of
     two encoders are of the same texts.
@@ -119,14 +119,14 @@ class Robustness(LanguageTask):
                         languages=(language, language),
                         pairs=len(data.variants),
                         data=data,
-                        # Data are known by the whole file, as other tasks on them know it.
+                        # The digest is of the whole file, as in other tasks on the same data.
                         key=language,
                         contents=[lines],
                         sentences=len(data.clean) + len(data.variants),
                     )
 
     def score(self, encoder: CachedEncoder, unit: Unit[Forms]) -> Scored:
-        """Compare the accuracy on altered sentences with that on the original ones."""
+        """Compute the cosine of each form with its sentence, and find the nearest sentence."""
         clean, variants = unit.data
         language = unit.languages[0]
         pool = encoder.encode(clean, language=language)

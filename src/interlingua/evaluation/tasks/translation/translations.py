@@ -36,7 +36,7 @@ class TranslationPair(NamedTuple):
     target: str
     file: PairFile | tuple[Path, Path]
     turned: bool = False
-    """The file's second side is the source."""
+    """True if the file's second side is the source."""
 
     def read(self) -> tuple[list[str], list[str]]:
         """Read sources and targets, line by line."""

@@ -36,9 +36,10 @@ class XSimPP(MarginSearch):
 
     They take part in the margin as the other candidates do.
 
-    To the error rates of ``MarginSearch`` it adds the shares of sentences for which an altered form
-    of the right sentence was retrieved, by kind of alteration (``errors_<kind>``), and of other
-    errors (``errors_misaligned``). LASER prints them as counts. They sum to ``xsim_pp``.
+    In addition to the error rates of ``MarginSearch``, the scores include the share of sentences
+    for which an altered form of the right sentence was retrieved, by kind of alteration
+    (``errors_<kind>``), and the share of other errors (``errors_misaligned``). LASER prints them as
+    counts. They sum to ``xsim_pp``.
 
     The task needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the
     folder, or in one next to it named ``<folder>_augmented``. Files that ``xsim_pp_generated``
@@ -175,7 +176,8 @@ class XSimPPGenerated(MarginSearch):
     def notes(self, altered: Sequence[Altered]) -> list[str]:
         """Return notes: the number of altered sentences, and the kinds that altered none."""
         made = {one.kind for one in altered}
-        # a kind without altered sentences has no errors, which is not to the encoder's credit
+        # a kind without altered sentences has no errors, which does not show that the encoder is
+        # good
         lacking = [kind for kind in self.kinds if kind not in made]
         notes = super().notes(altered)
         notes.append(
