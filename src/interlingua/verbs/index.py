@@ -267,8 +267,8 @@ def _check(options: IndexOptions) -> None:
         )
     if isinstance(options.arguments, str) or not options.arguments:
         raise ConfigError(
-            "the arguments are missing; expected: build MODEL FILES, add DIR FILES, delete DIR"
-            " IDS, or the folder of an index"
+            "the arguments are missing; expected: build MODEL FILES, add FOLDER FILES, delete"
+            " FOLDER IDS, or the folder of an index"
         )
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     # Options that are set but belong to another action.
