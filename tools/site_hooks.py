@@ -21,6 +21,8 @@ TOP_LEVEL = {
     "contributing.md": "CONTRIBUTING.md",
 }
 """Page of the site -> file at the top of the repository."""
+TAB = "\ue000"
+"""Represents a tab while a page is converted: a character for private use."""
 CODE_LINE = re.compile(r'(<span id="__span-\d+-(\d+)">)(.*)')
 """A line of a block of code: its beginning, its number in the block, and the rest."""
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
@@ -41,7 +43,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if page.file.src_uri == "index.md":
         # The home page has no neighbors in the navigation; its code needs the width.
         page.meta["hide"] = ["navigation"]
-    return with_site_links(markdown, page.file.src_uri)
+    # Markdown would write tabs as spaces, so that a copied table has no columns.
+    return with_site_links(markdown, page.file.src_uri).replace("\t", TAB)
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -69,7 +72,7 @@ def on_page_content(html: str, **_: Any) -> str:
             loops += bool(re.search(r"\bdo$", text)) - bool(re.match(r" *done\b", text))
         return start + code
 
-    return CODE_LINE.sub(marked, html)
+    return CODE_LINE.sub(marked, html).replace(TAB, "\t")
 
 
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
