@@ -88,7 +88,7 @@ def test_a_bug_keeps_its_traceback(cluster):
 
 
 def test_more_cores_than_there_are(cluster):
-    with pytest.raises(ConfigError, match=r"2 cores, .*3"), connected("auto", cores=3):
+    with pytest.raises(ConfigError, match=r"2 CPU cores, .*3"), connected("auto", cores=3):
         pass
 
 

@@ -80,8 +80,8 @@ def test_every_command_runs(said, workplace):
     assert "nearest neighbors: " in printed[3]
     assert "calibration error (ECE)" in printed[4]
     assert "precision 0.90" in printed[5]
-    assert "of 4 matches name documents of both sides" in printed[5]
-    assert "shard 2/2 is finished" in printed[7]
+    assert "of 4 matches name documents of both sides" in printed[7]
+    assert "shard 2/2 is finished" in printed[9]
     assert "best F1 100.00" in printed[15] or "best F1 9" in printed[15]
     assert len(np.load(workplace / "news.de.npy")) == 160
     assert (workplace / "shared.tsv").read_bytes() == unfiltered(workplace)

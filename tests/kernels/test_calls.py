@@ -172,7 +172,7 @@ def test_no_address_of_another_type_or_place_goes_to_c(bad):
     for place in range(3):
         tensors = [x, x, x]
         tensors[place] = bad
-        with pytest.raises(TypeError, match=r"activation .*torch\.float32 on cpu"):
+        with pytest.raises(TypeError, match=r"activation: .*torch\.float32 on the CPU"):
             call_kernel("activation", x, 1, 1, 4, *tensors)
 
 
@@ -197,7 +197,7 @@ def test_no_tensor_that_is_too_small_goes_to_c(name):
     places = [place for place, value in enumerate(good) if isinstance(value, torch.Tensor)]
     for place in places:
         short = good[place].flatten()[:-1].clone()
-        with pytest.raises(ValueError, match=rf"{name} takes {short.numel() + 1} numbers"):
+        with pytest.raises(ValueError, match=rf"{name}: expected {short.numel() + 1} elements"):
             call_kernel(name, WIDE, *good[:place], short, *good[place + 1 :])
     with pytest.raises(ValueError, match="at least 0"):
         call_kernel(name, WIDE, *good[: places[0] - 2], -3, -16, *good[places[0] :])

@@ -50,6 +50,6 @@ def test_ctrl_c_says_how_to_go_on(config, tmp_path):
         (next((tmp_path / "run" / "checkpoints").iterdir()) / "state.json").read_text()
     )["state"]["step"]
     assert error.splitlines()[-1] == (
-        f"interlingua: stopped after step {step} of 100000, which is saved; go on with:"
+        f"interlingua: stopped after step {step} of 100000, which is saved; to resume, run:"
         f" interlingua train {tmp_path}/run/config.toml"
     )

@@ -74,12 +74,12 @@ def test_what_does_not_go_with_devices_is_refused(model, passages, tmp_path, opt
 
 
 def test_loaded_model_can_not_travel(model, passages, tmp_path):
-    with pytest.raises(ConfigError, match="folder"):
+    with pytest.raises(ConfigError, match="model directory"):
         interlingua.evaluate(Encoder.load(model), "beir", passages, devices=2, cache=tmp_path)
 
 
 def test_more_processes_than_gpus_are_refused(model, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    with pytest.raises(ConfigError, match="there are 2 GPUs"):
+    with pytest.raises(ConfigError, match="has 2 GPUs"):
         evaluate_parts.check_devices(EvaluateOptions(model=model, devices=8))
     evaluate_parts.check_devices(EvaluateOptions(model=model, devices=8, device="cpu"))

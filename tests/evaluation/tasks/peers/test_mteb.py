@@ -166,7 +166,7 @@ def test_splits(data, encoder, monkeypatch):
     monkeypatch.setattr(mteb.get_task("STS17").metadata, "eval_splits", ["dev", "test"])
     (result,) = evaluate_suite(encoder, [MTEB(task="STS17", split="dev")], data)
     assert any("the split dev of dev, test" in note for note in result.notes)
-    with pytest.raises(ConfigError, match=r"STS17 .*'train'; .*dev, test"):
+    with pytest.raises(ConfigError, match=r"STS17: .*'train'; .*dev, test"):
         evaluate_suite(encoder, [MTEB(task="STS17", split="train")], data)
 
 
@@ -183,7 +183,7 @@ def test_names():
 
 
 def test_wanted_and_missing(data, encoder):
-    with pytest.raises(DataError, match=r"STS17 .*'ko'; .*fr-en, en-ar, es-en, en-en"):
+    with pytest.raises(DataError, match=r"STS17: .*'ko'; .*fr-en, en-ar, es-en, en-en"):
         evaluate_suite(encoder, ["mteb:STS17"], data, languages=["ko"])
 
 
@@ -239,4 +239,4 @@ def test_a_table_of_mexma_is_of_the_tasks_that_have_data(data, monkeypatch, capl
     )
     assert {task.task for task in tasks} >= {"SICK-R", "STS15", "STS17", "STSBenchmark"}
     assert all(task.split == "test" and task.languages == ["en"] for task in tasks)
-    assert "mexma_table27: no data for mteb:BIOSSES" in caplog.text
+    assert "mexma_table27: skipped, because their data are missing: mteb:BIOSSES" in caplog.text
