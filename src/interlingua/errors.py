@@ -1,4 +1,4 @@
-"""The exceptions a user can meet. Everything else that escapes is a bug.
+"""The exceptions that a user can see. Any other exception that reaches the user is a bug.
 
 InterlinguaError
 ├── ConfigError(ValueError)          a setting is unknown, contradictory or out of range
@@ -42,7 +42,7 @@ class DataError(InterlinguaError, ValueError):
 
     Args:
         message: what is wrong and what to do.
-        path: the file it was found in.
+        path: the file with the problem.
         line: the 1-based line, if known.
     """
 
@@ -67,12 +67,12 @@ def count_of(number: int, plural: str) -> str:
 
 def with_article(noun: str) -> str:
     """Return a noun with its article: ``an int``, ``a list``."""
-    # No noun of the library sounds unlike its first letter, as "hour" does.
+    # The first letter decides: no noun of the library is an exception, as "hour" would be.
     return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
 
 
 def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
-    """Return the start of a message in the form of compilers, which editors turn into a link."""
+    """Return the start of a message, formatted as compilers do, so that editors make it a link."""
     if path is None:
         return ""
     if line is None:
@@ -81,7 +81,7 @@ def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
 
 
 class LanguageError(DataError):
-    """A text is in another script than its language is written in."""
+    """A text is not in the script of its language."""
 
 
 class DamagedFileError(DataError):
@@ -126,8 +126,8 @@ def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
     """Import a module of an optional dependency when it is needed.
 
     Args:
-        module: its full name, ``sklearn.linear_model``.
-        package: that contains it, by its pip name; the module's own name by default.
+        module: full name of the module, such as ``sklearn.linear_model``.
+        package: pip name of the package that contains it; default: the name of the module.
         extra: the extra of interlingua that installs it.
 
     Raises:
@@ -144,8 +144,8 @@ def require_extra(module: str, *, package: str | None = None, extra: str) -> Non
     """Check that an optional dependency is installed, without importing it.
 
     Args:
-        module: its top module, ``sklearn``.
-        package: that contains it, by its pip name; the module's own name by default.
+        module: name of the top module, such as ``sklearn``.
+        package: pip name of the package that contains it; default: the name of the module.
         extra: the extra of interlingua that brings it.
 
     Raises:
@@ -160,7 +160,7 @@ def require_extra(module: str, *, package: str | None = None, extra: str) -> Non
 def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
     """Return the end of an error message: the nearest known name, or all names if none is near."""
     near: list[str] = []
-    # The comparison takes time by the square of the length, and no name is that long.
+    # The time of the comparison grows with the square of the length, and real names are short.
     if len(name) <= 100:
         near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     if near:

@@ -191,7 +191,7 @@ def test_a_file_of_matches(tmp_path):
     for i, j in pairs[["x", "y"]].tolist():
         assert any(i in of_x and j in of_y for of_x, of_y in matches)
     for text_, message in (
-        ("none\tnone\n", "none of its pairs"),
+        ("none\tnone\n", "no pair of documents"),
         ("none\n", "m.tsv:1: .*TAB"),
     ):
         (tmp_path / "m.tsv").write_text(text_)

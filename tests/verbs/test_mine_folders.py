@@ -108,7 +108,7 @@ def test_a_side_may_have_files_of_several_formats(folder):
     [
         (("de", "en"), {"output": "out", "gold": "de/a.txt"}, ConfigError, "--gold"),
         (("de", "en"), {"output": "out", "report": "x.html"}, ConfigError, "--report"),
-        (("de", ["en1"]), {"output": "out"}, ConfigError, "folders"),
+        (("de", ["en1"]), {"output": "out"}, ConfigError, "folder"),
         (("de/a.txt", None), {}, ConfigError, "TARGET"),
         (("de", "de"), {}, ConfigError, "de/a.txt"),
         (("de", "fr"), {}, DataError, "fr"),

@@ -7,11 +7,11 @@ shares w_i that sum to 1:
 
     theta = sum_i w_i theta_i
 
-Which shares are best is seen on development data: a grid of mixtures is measured, where share s
-goes to the models after the first, equally, and 1 - s to the first one. Of the mixtures that lose
-at most a fixed part of the P@1 that share 1 has (the trained models), the one with the best
-correlation is chosen; without similarity data the one with the best P@1, without translations the
-one with the best correlation; of equal ones that with the larger share.
+Development data decide which shares are best. A grid of mixtures is measured: all models but the
+first divide share s equally, and the first model gets 1 - s. Of the mixtures that lose at most a
+fixed amount of P@1 against share 1 (only the trained models), the one with the best correlation is
+chosen. Without similarity data it is the one with the best P@1, and without translations the one
+with the best correlation. Of equal mixtures, the one with the larger share is chosen.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def average_models(
     target = Path(output)
     points: list[GridPoint] = []
     rule = None
-    # Begun before anything is measured, so that a folder that can't be written to shows at once.
+    # Open the output before any measurement, so that a folder without write access fails at once.
     with atomic_directory(
         target, overwrite=overwrite, ours=is_ours, entries=MODEL_ENTRIES
     ) as folder:
@@ -217,7 +217,7 @@ def check_shapes(folders: Sequence[Path]) -> None:
                 f"{first}: {name} contains {tensor.dtype} numbers, which cannot be averaged; use"
                 " a model with floating-point weights"
             )
-    # Each against the first one: all that equal it equal each other.
+    # Compare each model with the first one: models that match it also match each other.
     for other in folders[1:]:
         differing = _differences(own, WeightFiles(other).tensors)
         if differing:
@@ -253,9 +253,9 @@ def _check_settings(first: Path, other: Path) -> None:
 def write_average(folders: Sequence[Path], weights: Sequence[float], output: Path) -> None:
     """Write a model directory with mean weights; everything else is as in the first model.
 
-    Only the ranges of int8 vectors are left out: they are of the first model's vectors, and have to
-    be measured again. Sums are in float64 and stored in the first model's dtype. A tensor of share
-    1 keeps its bits.
+    Only the ranges of int8 vectors are left out: they describe the first model's vectors, and must
+    be measured again. Sums are computed in float64 and stored in the first model's dtype. A tensor
+    of share 1 keeps its bits.
 
     Args:
         folders: models that ``check_shapes`` has passed.
@@ -274,7 +274,7 @@ def write_average(folders: Sequence[Path], weights: Sequence[float], output: Pat
     settings["__version__"] = {**(settings.get("__version__") or {}), "interlingua": __version__}
     write_model_json(output / "config_sentence_transformers.json", settings)
     opened = [WeightFiles(folder) for folder in folders]
-    # Folder by folder: each is a module with a file of its own.
+    # Write folder by folder: each folder is a module with its own file.
     by_place: dict[str, dict[str, StoredTensor]] = {}
     for name, tensor in opened[0].tensors.items():
         by_place.setdefault(name.rpartition("/")[0], {})[name] = tensor
@@ -297,7 +297,7 @@ def _write_place(
     for name, tensor in named.items():
         means[name.rpartition("/")[2]] = _mean(opened, weights, name, HEADER_DTYPES[tensor.dtype])
     write_safetensors(target, means, {"format": "pt"})
-    # Files of the next folder are others: these need not stay open.
+    # The next folder has other files, so these need not stay open.
     for files in opened:
         files.close()
 
@@ -317,8 +317,8 @@ def _mean(
         # In place, so that two copies in float64 are in memory and not three.
         total += files.tensor(name).to(torch.float64, copy=True).mul_(weight)
     mean = total.to(dtype)
-    # Checked once for all models; only then the one at fault is searched for. A mean may also leave
-    # the range of a small dtype, with all models finite.
+    # Check the mean first, and search for the faulty model only if this fails. A mean of finite
+    # models may also exceed the range of a small dtype.
     if not torch.isfinite(mean).all():
         for files, _ in used:
             _check_finite(files.tensor(name), files, name)
@@ -352,7 +352,7 @@ def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -
 
 def _settings(*folders: Path) -> dict[str, list[Any]]:
     """Return the settings that two models must have in common besides tensors, by name."""
-    # How long a text may be does not matter here: any limit of a user's is high enough.
+    # The maximum length of a text does not matter here, so the value is higher than any limit.
     read: list[EncodingSettings] = [
         read_model_settings(folder, max_tokens=1 << 30) for folder in folders
     ]

@@ -80,8 +80,8 @@ class Development:
 
         Args:
             encoder: the model.
-            prompt: put in front of every text, or the name of one of the model's prompts; its
-                default if None.
+            prompt: a text put in front of every text, or the name of one of the model's prompts;
+                None = the model's default.
             progress: counts the sets.
         """
         retrieval = {}
@@ -108,7 +108,7 @@ def read_translations(
     Args:
         path: a file in any format of ``read_pairs``, or a folder.
         pivot: code of the language that a folder's aligned files are paired with.
-        languages: of a folder, in any code; default: all.
+        languages: languages to read from a folder, in any code; default: all.
         max_pairs: rows of each set, evenly spread over it; default: all.
 
     Raises:
@@ -138,7 +138,7 @@ def _of_file(path: PathLike) -> list[TranslationSet]:
         codes = (pair.source_language, pair.target_language)
         if codes not in by_languages:
             name = Path(path).name
-            # A name without languages may mean several sets.
+            # A file whose name gives no languages may contain several sets.
             if not languages_from_name(path):
                 name += f": {'-'.join(codes)}"
             by_languages[codes] = TranslationSet(name, codes, [], [])
@@ -155,7 +155,7 @@ def read_similarity(path: PathLike) -> ScoredSet:
     Raises:
         DataError: the file is missing or broken.
     """
-    # Of files that name no languages: these are English.
+    # Texts of files that name no languages are taken as English.
     english = resolve_language("eng").code
     pairs = read_labeled(Path(path), kind="sts", split="dev", languages=(english, english))
     return ScoredSet(Path(path).name, pairs)
@@ -180,7 +180,7 @@ def read_development(
             path, pivot=pivot, languages=languages, max_pairs=max_pairs
         )
     scored = [read_similarity(path) for path in sts]
-    # Scores are kept by name: one of two equal names would be lost.
+    # Scores are stored by name: of two sets with the same name, one would be lost.
     names = [*(one.name for one in translations), *(one.name for one in scored)]
     duplicates = [name for name in names if names.count(name) > 1]
     if duplicates:

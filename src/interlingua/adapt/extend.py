@@ -1,9 +1,9 @@
 """Addition of a language to a trained model: new vocabulary if needed, then self-distillation.
 
-The model as it is stays the teacher. Of each pair the teacher reads the pivot side, which it knows;
-the student learns to put both sides where the teacher puts that one (Reimers and Gurevych 2020),
-and to leave sentences of other languages where they are (replay). The gain of the language and the
-loss of the others are measured before and after.
+The unchanged model is the teacher. From each pair the teacher reads the pivot side, whose language
+it knows. The student learns to map both sides to the teacher's vector of the pivot side (Reimers
+and Gurevych 2020), and to keep the vectors of sentences in other languages (replay). Measurements
+before and after show the gain of the new language and the loss of the others.
 
 Every stage is a step of a workspace, so an interrupted run resumes with the same command.
 """
@@ -57,15 +57,15 @@ from interlingua.training.loop import run_training
 
 log = logging.getLogger("interlingua")
 _MAX_PIECES = 2000
-"""New pieces at most where the text decides."""
+"""Maximum number of new pieces if the text decides about them."""
 MAX_PREMIUM = 1.5
-"""Tokens of the language for each of the pivot's, in the same pairs, from which on the vocabulary
-grows."""
+"""Tokens of the language per token of the pivot in the same pairs; from this value on the
+vocabulary grows."""
 MAX_UNKNOWN = 0.005
-"""Share of unknown tokens from which on the vocabulary grows."""
+"""Share of unknown tokens; from this value on the vocabulary grows."""
 KEPT_TEXTS = 20_000
-"""Texts of the pivot, and as many of the other languages, that new pieces must leave as they
-are."""
+"""Maximum number of texts of the pivot, and also of the other languages, whose tokens new pieces
+must not change."""
 T = TypeVar("T")
 
 
@@ -83,7 +83,7 @@ class VocabularyReport:
     kept_texts: int
     """Texts of other languages that were compared."""
     changed_texts: int
-    """Number of these that are tokenized differently now."""
+    """Number of the compared texts that are tokenized differently now."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +107,7 @@ class ExtendResult:
 
     @property
     def lost(self) -> float | None:
-        """Points of P@1 that the others lost, mean over their sets; None without any."""
+        """Points of P@1 that other languages lost, mean over their sets; None without such sets."""
         others = [name for name in self.before.retrieval if name not in self.own]
         if not others:
             return None
@@ -133,7 +133,7 @@ class Extension:
         """Run all stages that no earlier call finished.
 
         Raises:
-            ConfigError: another process is at work in the folder, or it holds something else.
+            ConfigError: another process uses the folder, or the folder has other content.
         """
         with open_extension(self.settings) as work:
             return self._run(work)
@@ -184,7 +184,7 @@ class Extension:
             report = self._of_record(_report_of, known)
             if not report.pieces or work.is_done("start"):
                 return report, self._first_model(report)
-        # How the vocabulary cuts both sides of the same pairs.
+        # Measure how the vocabulary splits both sides of the same pairs.
         sides = text.read_sides(self.settings)
         code = self.settings.language
         before = measure_fragmentation(encoder.vocabulary, sides.language, language=code)
@@ -201,7 +201,7 @@ class Extension:
             kept_texts=0,
             changed_texts=0,
         )
-        # How many new pieces there may be: as the user says, or as the text needs them.
+        # The user sets the maximum number of new pieces, or it depends on the text.
         pieces = self.settings.new_pieces
         if pieces is None:
             pieces = 0
@@ -284,7 +284,7 @@ class Extension:
             return
         # The run's folder resumes by its own checkpoints.
         work.begin("run")
-        # Few pairs leave none for validation.
+        # With few pairs, none are left for validation.
         evaluate = None
         if any((self.output / "corpus" / "valid_text").iterdir()):
             evaluate = validation_evaluator(self.output / "corpus" / "valid_text", prompt=prompt)
@@ -312,7 +312,7 @@ class Extension:
                 max_tokens=settings.max_tokens,
             )
         options = DistillConfig(pivot=settings.pivot, replay_weight=replay_weight)
-        # Sentences that weigh nothing are not read.
+        # Sentences with weight 0 are not read.
         if not options.replay_weight:
             monolingual = None
         return TrainConfig(
@@ -354,7 +354,7 @@ class Extension:
 def _plain(report: VocabularyReport) -> dict[str, Any]:
     """Return a report as the record holds it."""
     values = dataclasses.asdict(report)
-    # JSON would make a list of a named tuple, without its names.
+    # JSON would store a named tuple as a list, without the field names.
     for name in ("before", "after"):
         values[name] = values[name]._asdict()
     return values

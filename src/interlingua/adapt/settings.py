@@ -146,8 +146,8 @@ class ExtendSettings(Options):
         refuse_without(
             self, "check_pairs", needs="check", when=bool(self.check_pairs) and not self.check
         )
-        # One form of each value, however it was passed: the record compares them later. The object
-        # is frozen, so that they can only be put in like this.
+        # Convert each value to one form, because the record compares the values later. The object
+        # is frozen, so only ``object.__setattr__`` can set them.
         normalized = {
             **{name: _paths(getattr(self, name)) for name in ("pairs", "replay", "check", "sts")},
             "language": resolve_language(self.language).code,
@@ -185,7 +185,7 @@ class ExtendSettings(Options):
 
 
 def _paths(paths: Any) -> tuple[Path, ...]:
-    """Return None, or a path or several paths as a tuple of ``Path``."""
+    """Return a path or several paths as a tuple of ``Path``; None gives an empty tuple."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     return tuple(Path(path).expanduser() for path in paths or ())
@@ -195,8 +195,8 @@ def open_extension(settings: ExtendSettings) -> AbstractContextManager[Workspace
     """Lock the output folder, and start a run there or resume one of the same settings and inputs.
 
     Raises:
-        ConfigError: it holds a run of other settings or inputs, or other files.
-        DataError: its record is damaged, or it can't be written.
+        ConfigError: the folder holds a run of other settings or inputs, or other files.
+        DataError: the folder's record is damaged, or the folder can't be written.
     """
     return open_workspace(
         settings.output,

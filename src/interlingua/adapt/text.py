@@ -1,4 +1,4 @@
-"""The text that ``extend`` reads: pairs of the new language, and sentences of others to replay."""
+"""Texts for ``extend``: pairs of the new language, and sentences of other languages to replay."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_sides(settings: ExtendSettings) -> PairSentences:
     """Read all pairs of the new language and the pivot, not cleaned.
 
     Raises:
-        DataError: there is none, or a file is broken.
+        DataError: there are no such pairs, or a file is broken.
     """
     language = resolve_language(settings.language).code
     pivot = resolve_language(settings.pivot).code
@@ -132,7 +132,7 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
     Raises:
         DataError: a file is broken or has no language, or nothing is left.
     """
-    # A dict without values: each sentence once, in the order in which they are met.
+    # The inner dicts have no values: they keep each sentence once, in the order of reading.
     found: dict[str, dict[str, None]] = {}
     for path in settings.replay:
         for code, text in _sentences(path):
@@ -177,7 +177,7 @@ def write_replay(folder: Path, replay: dict[str, list[str]], prompt: str) -> lis
     """
     files = []
     for code, texts in replay.items():
-        # A line break inside of a sentence would make two of it.
+        # A line break inside a sentence would split it into two sentences.
         lines = [f"{prompt}{' '.join(text.split())}\n" for text in texts]
         files.append(folder / f"{code}.txt")
         files[-1].write_text("".join(lines), encoding="utf-8")

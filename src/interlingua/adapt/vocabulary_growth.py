@@ -8,13 +8,14 @@ represents a run of old tokens, and its embedding can start as the mean of their
 
 How a piece enters the tokenizer decides what happens to other text:
 
-- Unigram: a new piece scores the sum of its run, plus a hair for each token that it saves. The best
-  segmentation of any text therefore stays the old one, with some runs of its tokens joined.
+- Unigram: the score of a new piece is the sum of the scores of its run, plus a tiny amount for each
+  token that it saves. The best segmentation of any text therefore stays the old one, with some runs
+  of its tokens joined.
 - BPE: new merges come after all old ones, which has the same effect.
 - WordPiece: the longest match wins, so a new piece can also move the borders behind it.
 
-Text in other languages changes only if it holds the run of a new piece. Texts with tokens that
-must not change can be passed: pieces that would change one of them are left out.
+Tokens of text in other languages change only if they include the run of a new piece. Texts whose
+tokens must not change can be passed: pieces that would change any of these texts are left out.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 _KINDS = ("Unigram", "WordPiece", "BPE")
 LEARNED_PER_PIECE = 3
 MORE_MERGES = 100
-"""Merges learned for each requested piece, and besides, as many turn out to be mere steps towards
-longer pieces."""
+"""Numbers of merges to learn: per requested piece, and in addition. They exceed the request,
+because many merges are only steps towards longer pieces."""
 MOST_ROUNDS = 20
-"""Rounds in which pieces are left out; each can make shorter ones appear in their place."""
+"""Maximum number of rounds that leave out pieces; each can make shorter pieces appear instead."""
 
 
 class Fragmentation(NamedTuple):
@@ -60,7 +61,7 @@ class Fragmentation(NamedTuple):
     tokens: int
     """Number of tokens without special tokens around a text."""
     unknown: int
-    """Tokens among them for text that the vocabulary can't spell."""
+    """Number of these tokens that represent text that the vocabulary can't spell."""
 
     @property
     def characters_per_token(self) -> float:
@@ -85,7 +86,7 @@ class GrownVocabulary(NamedTuple):
     runs: dict[int, TokenRun]
     """New id -> the old ids that it replaces; an unknown character replaces the unknown token."""
     changed_texts: int
-    """Number of texts to keep that are tokenized differently all the same."""
+    """Number of kept texts that are nevertheless tokenized differently."""
 
 
 def measure_fragmentation(
@@ -98,7 +99,7 @@ def measure_fragmentation(
         texts: of one language.
         language: their code, if the vocabulary pre-tokenizes by language.
     """
-    # Vocabularies that spell with bytes have no unknown token: None counts as id 0.
+    # Vocabularies that spell with bytes have no unknown token; None is equal to no id.
     unknown_id: int | None = None
     if "unk_token" in vocabulary.special_tokens:
         unknown_id = vocabulary.unk_id
@@ -126,7 +127,7 @@ def grow_vocabulary(
         vocabulary: Unigram, WordPiece or BPE.
         texts: of the new language.
         pieces: maximum number to add besides unknown characters: the pieces that save most tokens.
-        min_count: uses in the texts that a piece needs; fewer would not teach it an embedding.
+        min_count: minimum number of uses of a piece; fewer are not enough to train its embedding.
         keep: texts, of other languages, that have to be tokenized as before.
         language: code of the texts, if the vocabulary pre-tokenizes by language.
 
@@ -149,8 +150,8 @@ def grow_vocabulary(
         spelled = with_pieces(vocabulary, found)
     words = words_of(spelled, texts, language=language)
     if kind == "BPE":
-        # A later merge may need any earlier one, so those that would touch kept text are never
-        # made.
+        # A later merge may need any earlier one, so merges that would change kept text are never
+        # learned.
         kept_words = words_of(spelled, keep)
         forbidden = {pair for word in kept_words for pair in itertools.pairwise(word)}
         merges = learn_merges(words, most=pieces, min_count=min_count, forbidden=forbidden)
@@ -158,8 +159,8 @@ def grow_vocabulary(
         joined = {name: run for name, run in found.items() if name not in characters}
         grown = with_pieces(spelled, joined, merges)
     else:
-        # More than requested are learned, and filtered: pieces that would touch kept text, that
-        # save few tokens next to the others, and that change a kept text all the same.
+        # Learn more pieces than requested. Then remove those that occur in kept text, those that
+        # save fewer tokens than others, and those that still change a kept text.
         most = LEARNED_PER_PIECE * pieces + MORE_MERGES
         merges = learn_merges(words, most=most, min_count=min_count)
         found |= piece_names(spelled, (merge.run for merge in merges))
@@ -198,18 +199,18 @@ def _useful(
 ) -> dict[str, TokenRun]:
     """Return unknown characters, and the pieces that save most tokens.
 
-    Their uses are counted with all of them competing for the texts.
+    The uses of a piece are counted while all pieces compete for the texts.
     """
     longer = {name: run for name, run in found.items() if len(run) > 1}
     grown = with_pieces(spelled, longer)
     uses: Counter[str] = Counter()
     for encoding in encodings(grown, texts, language=language):
         uses.update(encoding.tokens)
-    # A use of a piece saves all tokens of its run but one.
+    # Each use of a piece replaces all tokens of its run by one token.
     saved = {
         name: uses[name] * (len(run) - 1) for name, run in longer.items() if uses[name] >= min_count
     }
-    # Among equals by name, so that the result does not depend on the order they were learned in.
+    # Sort equal pieces by name, so that the result does not depend on the order of learning.
     best = sorted(saved, key=lambda name: (-saved[name], name))[:pieces]
     kept = {*best, *(found.keys() - longer.keys())}
     return {name: run for name, run in found.items() if name in kept}
@@ -227,8 +228,8 @@ def _harmless(
         tokens = {token for encoding in encodings(grown, changed) for token in encoding.tokens}
         at_fault = found.keys() & tokens
         if not at_fault:
-            # WordPiece gives a whole word up where what follows a new piece has no match, and shows
-            # none of its pieces.
+            # If the text after a new piece has no match, WordPiece makes the whole word unknown,
+            # and none of its pieces are visible.
             prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
             text = " ".join(changed)
             at_fault = {name for name in found if name.removeprefix(prefix) in text}
@@ -252,7 +253,7 @@ def _grown(
 
 
 def _in_old_ids(run: TokenRun, vocabulary: Vocabulary) -> TokenRun:
-    """Return a run in old ids; those of new characters, unknown before, become unknown."""
+    """Return a run in old ids; ids of new characters become the id of the unknown token."""
     known = range(vocabulary.size)
     return tuple(token if token in known else vocabulary.unk_id for token in run)
 

@@ -48,9 +48,9 @@ class StoredTensor(NamedTuple):
 class WeightFiles:
     """All tensors below a model directory.
 
-    They are those of the backbone, of modules after it, and of a second tower. Tensors are named by
-    their file's folder and, without a prefix such as ``bert.``, as stock models name them. Tensors
-    that interlingua does not read (poolers, language-modeling heads) are left out.
+    They belong to the backbone, to modules after it, and to a second tower. The name of a tensor
+    consists of its file's folder and its name in stock models, without a prefix such as ``bert.``.
+    Tensors that interlingua does not read (poolers, language-modeling heads) are left out.
 
     Args:
         folder: the model directory.
@@ -152,7 +152,7 @@ def _check_backbone(
     Raises:
         CheckpointError: some are missing, left over or of another shape.
     """
-    # Of tensors without floats only that matters: int64 represents all other dtypes.
+    # Of other dtypes it only matters that they are not floats: int64 represents all of them.
     floats = {spelled: kind for spelled, kind in HEADER_DTYPES.items() if kind.is_floating_point}
     kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
     blank = {
@@ -162,7 +162,7 @@ def _check_backbone(
     types = ""
     if FAMILIES[config.model_type].has_types:
         types = prefix + huggingface_name(TOKEN_TYPES, config.model_type)
-    # A model without token types may store one row of zeros, and only its values would show that.
+    # A model without token types may store one row of zeros; the check does not read its values.
     if types in blank and len(blank[types]) == 1 and config.type_vocab_size < 2:
         del blank[types]
     from_huggingface_names(blank, config, place)

@@ -38,12 +38,13 @@ class Agnosticism(CheckedSettings):
     version: ClassVar[str] = "1"
 
     languages: tuple[str, ...] | None = None
-    """Codes, names or groups (muse, low_resource, mexma); by default muse and English where there,
-    else all."""
+    """Codes, names or groups (muse, low_resource, mexma); default: those of muse and English that
+    the texts have, else all."""
     k: int = 10
     """Neighbors counted for hubness."""
     l2: float = L2
-    """Weight of half the squared length of the probe's weights, against nats per sentence."""
+    """Weight of the probe's penalty, half the squared length of its weights, against the loss in
+    nats per sentence."""
 
     def unfit(self, subject: Subject) -> str | None:
         """Return None: any encoder is fit, see ``Analyser.unfit``."""

@@ -52,11 +52,11 @@ class AttentionEntropy(CheckedSettings):
     version: ClassVar[str] = "1"
 
     languages: tuple[str, ...] | None = None
-    """Codes, names or groups; by default muse and English where they are there, else all."""
+    """Codes, names or groups; default: those of muse and English that the texts have, else all."""
     examples: int = 2
-    """Lines to keep the attention of for the page, each in up to three languages."""
+    """Number of lines whose attention is kept for the page, each in up to three languages."""
     every_token: bool = False
-    """Keep the attention of every token to every token as well, of each head, for the page."""
+    """Also keep each head's attention from every token to every token, for the page."""
 
     def unfit(self, subject: Subject) -> str | None:
         """Return why this model is unfit for the analysis, see ``Analyser.unfit``."""
@@ -76,7 +76,7 @@ class AttentionEntropy(CheckedSettings):
             )
         texts = read_parallel(data, self.languages, at_least=1)
         found = np.zeros((len(MEASURES), len(texts.languages), texts.sentences))
-        # The number of heads is known with the first batch.
+        # The number of heads is unknown until the first batch.
         by_head: Any = 0.0
         progress.start(len(texts.languages) * texts.sentences, "sentences", self.name)
         for number, (language, lines) in enumerate(texts.lines.items()):
@@ -92,7 +92,7 @@ class AttentionEntropy(CheckedSettings):
                 check_finite_values(values.cpu().numpy(), first)
                 by_head = by_head + of_heads.sum(dim=0).cpu().double().numpy()
             progress.advance(texts.sentences)
-        # Sums over all sentences of all languages, as means; heads are counted from 1.
+        # Divide the sums by the number of sentences in all languages; heads are counted from 1.
         heads = by_head / found[0].size
         entropy_of_head = {str(head + 1): float(value) for head, value in enumerate(heads)}
         measures = []
@@ -122,7 +122,7 @@ def sentence_values(
     Args:
         weights: attention of each sentence's first token, which sums to 1 over a sentence.
         special: tokens that are not text.
-        sentence: to which each token belongs.
+        sentence: number of the sentence to which each token belongs.
         sentences: number of sentences.
     """
 
@@ -132,7 +132,7 @@ def sentence_values(
 
     # entr(p) is -p ln p, and 0 at 0.
     heads = summed(torch.special.entr(weights))
-    # Only the attention to text, scaled to sum to 1 again; a head may pay none at all.
+    # Keep only the attention to text, scaled to sum to 1 again; a head may have none.
     of_text = weights * ~special[:, None]
     mass = summed(of_text).clamp_min(torch.finfo(weights.dtype).tiny)
     without = summed(torch.special.entr(of_text / mass[sentence]))
@@ -159,7 +159,8 @@ def _examples(
 ) -> list[Mapping[str, Any]]:
     """Return the attention to every token of some short lines in some languages.
 
-    It has the mean over heads, each head, and, if requested, the attention of all tokens.
+    An example has the mean over heads, the value of each head, and, if requested, the attention of
+    all tokens.
     """
     # False sorts before True, so that English comes first and the others keep their order.
     languages = sorted(texts.languages, key=lambda code: code != FIRST_SHOWN)[:_SHOWN_LANGUAGES]
@@ -198,7 +199,7 @@ def _examples(
 
 
 def _as_many(spans: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """Return the spans of a text that was cut; its closing token has an empty one."""
+    """Return the spans of a text that was cut; its closing token gets an empty span."""
     if len(spans) == count:
         return spans
     return [*spans[: count - 1], (0, 0)]

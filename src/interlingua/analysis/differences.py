@@ -49,8 +49,8 @@ def changes(before: Analysis, after: Analysis) -> list[Change]:
     """Return the measures that both analyses have, in the first one's order.
 
     Raises:
-        ConfigError: they are other analyses, versions, settings or texts, so that no difference
-            means anything.
+        ConfigError: they differ in analysis, version, settings or texts, so that their differences
+            have no meaning.
     """
     for what in ("task", "version", "data_sha256", "settings", "languages"):
         sides = getattr(before, what), getattr(after, what)

@@ -52,8 +52,8 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
         by_line += rows
         by_language[language] = rows.sum(axis=0)
         squares[language] = (rows**2).sum()
-    # The sum of all inner products is |sum of v|^2. Taken off are those of a line with its own
-    # translations, |sum over languages|^2 for each line; the rest are L^2 n (n - 1) ordered pairs.
+    # The sum of all inner products is |sum of v|^2. Subtract the products of a line with its own
+    # translations, |sum over languages|^2 for each line; L^2 n (n - 1) ordered pairs remain.
     total = by_language.sum(axis=0)
     cosine = (total @ total - (by_line**2).sum()) / (count * count * n * (n - 1))
     # The same in one language, where a line's only translation is itself.
@@ -116,7 +116,7 @@ def effective_rank(covariance: Float64[ndarray, "d d"]) -> float:
     """
     # Rounding makes eigenvalues that are 0 a little negative.
     values = np.sqrt(np.clip(np.linalg.eigvalsh(covariance), 0, None))
-    # Less is rounding, too.
+    # Values below this limit come from rounding, too.
     values = values[values > 1e-7]
     if not len(values):
         return 1.0

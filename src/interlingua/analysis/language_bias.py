@@ -12,15 +12,16 @@ from interlingua.evaluation.metrics.pool import Pool
 def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
     """Compute how often the nearest sentence is of the query's own language, and the cost of it.
 
-    - ``same_language_bias``: the share of sentences with a nearest other sentence of their own
+    - ``same_language_bias``: the share of sentences whose nearest other sentence is in their own
       language, although their translations into all other languages are in the pool.
     - ``same_language_bias_without_translations``: the same with the query's translations taken out.
       Every language then has equally many candidates, so a space without language would give 1 / L.
     - ``accuracy_own_pool``: P@1 of retrieving a sentence's translation among the lines of the
       translation's language, mean over all ordered pairs of languages.
     - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the
-      query's own included; the query's other translations are not candidates, so it is only harder.
-      This is the setting of LAReQA (Roy et al. 2020); its authors call the loss language bias.
+      query's own included; the query's other translations are not candidates, so this can only be
+      harder. This is the setting of LAReQA (Roy et al. 2020); its authors call the loss language
+      bias.
     - ``mixed_pool_drop``: ``accuracy_own_pool`` minus ``accuracy_mixed_pool``.
 
     Args:

@@ -19,7 +19,7 @@ _CHUNK = 100
 def language_gap(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> list[Measure]:
     """Measure the distances between the languages' means.
 
-    In line-aligned texts nothing but the language can move them.
+    In line-aligned texts, only the language can move these means apart.
 
     - ``language_variance_share``: variance of the languages' means over that of all vectors (eta
       squared): the share of a vector's position that depends on its language.
@@ -100,7 +100,7 @@ def accuracy_gap(pool: Pool, languages: Sequence[str]) -> Measure:
 
 def _resampled_gaps(by_line: Float64[ndarray, "l n"]) -> Float64[ndarray, " r"]:
     """Compute the gap in each of ``ANALYSIS_RESAMPLES`` draws of lines, with replacement."""
-    # How often each line is drawn is all that a mean needs; one product then gives all means.
+    # A mean needs only the number of times that each line is drawn; one product gives all means.
     n = by_line.shape[1]
     rng = np.random.default_rng(1)
     draws = [

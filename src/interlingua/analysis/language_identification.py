@@ -104,7 +104,7 @@ def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: 
     # One factor for all dimensions, so that l2 means the same for all models; not 0 if all vectors
     # are equal.
     scale = max((sum(map(float, squares)) / (total * width)) ** 0.5, 1e-12)
-    # From zeros: the loss is convex, so the start decides nothing.
+    # Start from zeros: the loss is convex, so the start does not affect the result.
     probe = _Probe(center, scale, torch.zeros(width + 1, count, dtype=torch.float64))
     optimizer = torch.optim.LBFGS(
         [probe.parameters],
@@ -126,7 +126,7 @@ def _loss_and_gradient(
     """
     count = len(vectors)
     total = count * len(lines)
-    # The last row is the bias, which is not held near 0.
+    # The last row is the bias, which has no penalty.
     is_penalized = torch.ones_like(probe.parameters)
     is_penalized[-1] = 0
 

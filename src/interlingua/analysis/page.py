@@ -45,7 +45,7 @@ BY_LANGUAGE = {
 }
 _MIXED = "P@1 among the lines of all languages, from the row's language to the column's"
 _MOST_LANGUAGES = 60
-"""More do not fit into a heat map that can be read."""
+"""Maximum number of languages in a heat map; with more it would be unreadable."""
 AROUND = 70
 """Characters of a text kept on either side of a mark in it."""
 ModelAnalyses = Sequence[Analysis]
@@ -58,7 +58,7 @@ class Dot(NamedTuple):
     Attributes:
         place: position of the point.
         label: shown when the pointer is on it.
-        kind: ``m0`` and ``m1`` are the models, ``ideal`` and ``paper`` others' numbers.
+        kind: ``m0`` and ``m1`` for the models, ``ideal`` and ``paper`` for the values of others.
         low: lower end of its interval.
         width: of the interval; None without one.
     """
@@ -149,7 +149,7 @@ def _about(analysis: Analysis) -> str:
 def _section(side: ModelAnalyses) -> dict[str, Any]:
     """Return the page's values for one analysis, of one model or of two that are compared."""
     first = side[0]
-    # The data's name may follow that of the analysis; one that is not ours has no drawing.
+    # The data's name may follow the analysis's name; an analysis that is not ours has no drawing.
     kind = next((name for name in DRAWN if first.task.startswith(name)), "")
     title, draw = DRAWN.get(kind, (first.task, _nothing))
     compared: dict[str, Change] = {}
@@ -181,7 +181,7 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
     meaning = f"{first.definition[:1].upper()}{first.definition[1:]}."
     if first.better:
         meaning += f" {first.better.capitalize()} is better."
-    # A difference in percent has neither an end nor a start to draw a scale between.
+    # A difference in percent has no bounds, which a scale needs.
     dots: list[Dot] = []
     if first.unit != "percent":
         dots = _dots(measures, paper)
@@ -195,7 +195,7 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
     }
     if change is not None:
         row["difference"] = format_value(change.difference, change.before.unit, sign=True)
-        # Colored only if there is an interval to go by.
+        # Colored only if an interval supports the verdict.
         row["proven"] = change.verdict if change.tested is not None else ""
         bounds = difference_interval(change)
         row["verdict"] = f"{bounds} {change.verdict}" if bounds or change.verdict else ""
@@ -212,7 +212,7 @@ def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
             (first.ideal, f"without language: {format_value(first.ideal, first.unit)}", "ideal")
         )
     known = [value for value, _, _ in others] + values
-    # Shares and cosines end at 1; any other scale ends a little behind its largest number.
+    # Shares and cosines end at 1; any other scale ends a little above its largest number.
     low = min(0.0, *known)
     is_share = first.unit in ("share", "cosine") or first.name == "partition_isotropy"
     high = 1.0 if is_share else 1.15 * max(*known, 1e-9)
@@ -311,7 +311,7 @@ def _attention(side: ModelAnalyses) -> dict[str, Any]:
     for number, one in enumerate(side):
         by_head = one.tables["attention_entropy_by_head"]
         rows = [(f"head {head}", [(value, f"{value:.2f}")]) for head, value in by_head.items()]
-        # The bars are as long as that of equal attention at least, so that they can be read.
+        # The scale reaches at least the entropy of equal attention, so that bars are comparable.
         longest = max([*by_head.values(), one["uniform_entropy"].value])
         heads.append((one.model, rows, longest))
         for place, example in enumerate(one.examples):

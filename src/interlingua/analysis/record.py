@@ -150,7 +150,7 @@ def mean_measure(
     Args:
         name: of the measure.
         values: of each language and line.
-        languages: the first axis's.
+        languages: codes along the first axis of the values.
         facts: the measure's other fields.
     """
     values = np.asarray(values, np.float64)
@@ -163,7 +163,7 @@ def mean_measure(
         "by_language": by_language,
         "items": items,
     }
-    # The caller's facts have the last word.
+    # The caller's facts override the computed ones.
     return Measure(name=name, value=float(items.mean()), **{**computed, **facts})
 
 
@@ -175,8 +175,9 @@ def bootstrap_mean(items: Float64[ndarray, " n"]) -> tuple[float, float]:
     """
     values, counts = np.unique(items, return_counts=True)
     rng = np.random.default_rng(1)
-    # Means of a few flags take few values. How often each is drawn is a multinomial, which is the
-    # same as drawing the items. Of many values the table of draws would be large.
+    # Items often have few distinct values, such as flags. Then their numbers of draws follow a
+    # multinomial, which is the same as drawing the items. For many distinct values the table of
+    # draws would be large.
     if len(values) > 1000:
         means = [
             items[rng.integers(len(items), size=len(items))].mean()
@@ -219,8 +220,8 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
 def analysis_path(analysis: Analysis, folder: Path) -> Path:
     """Return the path of an analysis below ``folder``.
 
-    It is next to results of the same model and settings. An analysis has the fields of a result
-    that the path is made of.
+    It is next to results of the same model and settings. An analysis has those
+    fields of a result that make up the path.
     """
     return result_path(cast(Any, analysis), folder).with_suffix(ANALYSIS_SUFFIX)
 

@@ -40,7 +40,7 @@ def build_analyses(
 
     Args:
         names: of the registry, or ``package.module:Class``; ``DEFAULT`` if none.
-        languages: codes, names or groups, for analyses that choose.
+        languages: codes, names or groups, for analyses with this option.
         settings: ``analysis.option=value`` with the value in TOML.
 
     Raises:
@@ -49,7 +49,7 @@ def build_analyses(
     chosen = list(names or DEFAULT)
     options_of = settings_table(settings)
     labels = [ANALYSES.label(name) for name in chosen]
-    # An option of an analysis that is not run would be ignored without a word.
+    # An option of an analysis that is not run would be silently ignored.
     for name, values in options_of.items():
         if name not in labels:
             hint = train_key_hint(name, values) or did_you_mean(name, labels)
@@ -84,7 +84,7 @@ def run_analyses(
     Args:
         encoder: to analyze; hidden states are read only from this package's models.
         analyses: from ``build_analyses``.
-        data: the folder of texts, or the one that holds it under its usual name.
+        data: the folder of texts, or a folder that contains it under its usual name.
         prompt: put before every text, or the name of one of the model's own prompts; its default
             prompt if none.
         batch_tokens: token budget of a batch.
@@ -100,7 +100,7 @@ def run_analyses(
         One per analysis that was run.
 
     Raises:
-        ConfigError: a model is not fit for an analysis that is not to be left out; or vectors
+        ConfigError: the model is not fit for an analysis and ``skip_unfit`` is False, or vectors
             can't be kept.
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
@@ -129,7 +129,7 @@ def run_analyses(
                 log.warning("%s: %s is left out: %s", model.name, analysis.name, reason)
                 continue
             result = _run(analysis, subject, cached, Path(data), progress)
-            # At once, so that a later analysis that fails costs nothing of this one.
+            # Write at once, so that this result is kept if a later analysis fails.
             if output is not None:
                 write_analysis(result, output)
             found.append(result)

@@ -74,7 +74,7 @@ def _facts(one: Analysis) -> tuple[object, ...]:
 
 
 def _row(task: str, name: str, found: Sequence[Measure | None]) -> Row:
-    # Any model's measure has the title and the unit of all.
+    # All models' measures of this name have the same title and unit.
     shown = next(measure for measure in found if measure is not None)
     share = shown.unit == "share"
     unit = {"share": ", %", "percent": ", %", "nats": ", nats"}.get(shown.unit, "")

@@ -37,7 +37,7 @@ class Subject(NamedTuple):
         """Return the model itself, to read its hidden states.
 
         Args:
-            analysis: that asks for it.
+            analysis: name of the analysis that needs it.
 
         Raises:
             ConfigError: its hidden states can't be read.
@@ -72,7 +72,7 @@ class Analyser(Protocol):
 
         Args:
             subject: the model.
-            data: the folder of line-aligned texts, or one that holds it under its usual name.
+            data: the folder of line-aligned texts, or a folder with it under its usual name.
             progress: shows the progress.
 
         Raises:
@@ -118,7 +118,7 @@ def of_texts(
 
 
 def needs_states(subject: Subject) -> str | None:
-    """Return ``Analyser.unfit`` of analyses that read hidden states."""
+    """Return the result of ``Analyser.unfit`` for analyses that read hidden states."""
     if subject.encoder is None:
         return "its hidden states cannot be read"
     return None

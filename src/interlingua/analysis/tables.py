@@ -33,8 +33,8 @@ def analysis_terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.t
 
 def format_value(value: float, unit: ValueUnit, *, sign: bool = False) -> str:
     """Format a number with its unit: shares in percent, entropies in nats."""
-    # A difference has its sign and no unit, which is next to the values of both models. One of
-    # percent keeps its own, as it is a share of a value.
+    # A difference has a sign and no unit, because the values of both models show the unit. A
+    # difference in percent keeps its unit, because it is a share of a value.
     plus = "+" if sign else ""
     if unit == "share":
         return f"{100 * value:{plus}.1f}{'' if sign else ' %'}"
@@ -112,7 +112,7 @@ def _two(before: Analysis, after: Analysis) -> Table:
 
 
 def _name(code: str) -> str:
-    """Return German for ``deu_Latn``; a pair of languages stays as it is."""
+    """Return a language's name, German for ``deu_Latn``; a pair of languages stays as it is."""
     if "-" in code:
         return code
     return resolve_language(code).name

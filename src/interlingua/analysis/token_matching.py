@@ -2,9 +2,9 @@
 
 A few tokens of each sentence of one language are compared with all tokens of all languages. Each of
 their nearest ones is of one of four classes: of the same sentence, of the same language, of a
-translation, or of none of these. The tokens of all languages are far too many to hold, so they pass
-by in windows, and for each query the best so far are merged with the best of the window. For that a
-token is named by one whole number, which holds its language, line and place.
+translation, or of none of these. The tokens of all languages do not fit into memory, so they are
+read in windows, and for each query the best tokens so far are merged with the best of the window.
+For this, one integer identifies a token; it encodes the token's language, line and place.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ class TokenMatching(CheckedSettings):
     version: ClassVar[str] = "1"
 
     languages: tuple[str, ...] | None = None
-    """Codes, names or groups; the paper's are mexma. By default muse and English where they are
-    there, else all."""
+    """Codes, names or groups; the paper's are mexma. Default: those of muse and English that the
+    texts have, else all."""
     query_language: str = "eng_Latn"
-    """Language of the query tokens, which is among the languages in any case."""
+    """Language of the query tokens; it is always one of the languages."""
     sentences: int = 250
-    """Lines that queries are drawn from, the first ones."""
+    """Number of lines, from the first on, that queries are drawn from."""
     tokens_per_sentence: int = 3
-    """Query tokens of each line; all of them where it has fewer."""
+    """Number of query tokens of each line; all tokens if the line has fewer."""
     k: int = 5
     """Neighbors of each query."""
     seed: int = 1
@@ -113,14 +113,14 @@ class TokenMatching(CheckedSettings):
     examples: int = 8
     """Queries kept with their neighbors for the page."""
     shown_neighbors: int = SHOWN_NEIGHBORS
-    """Neighbors kept of each of these."""
+    """Number of neighbors kept for each of these queries."""
     shown_classes: tuple[Literal["same_sentence", "same_language", "translation", "other"], ...] = (
         "same_sentence",
         "same_language",
         "translation",
         "other",
     )
-    """Classes of the nearest neighbor of the queries kept, in turn."""
+    """Classes from which the kept queries are taken in turn, by their nearest neighbor's class."""
 
     def unfit(self, subject: Subject) -> str | None:
         """Return why this model is unfit for the analysis, see ``Analyser.unfit``."""
@@ -184,7 +184,7 @@ class TokenMatching(CheckedSettings):
                 if not len(window.states):
                     continue
                 found = exact_topk(vectors, window.states, k=self.k + 1)
-                # Places in the window become the tokens' numbers, which are good in all windows.
+                # Convert places in the window to the tokens' numbers, which hold for all windows.
                 code = Token(np.full(len(window.line), number), window.line, window.place).code
                 named = found.indices.new_tensor(code)[found.indices]
                 best = merge(best, Neighbors(found.similarities, named), offset=0, k=self.k + 1)
@@ -229,12 +229,12 @@ def without_self(queries: Token, found: Neighbors, k: int) -> Matches:
     Args:
         queries: their positions.
         found: the k + 1 nearest; their indices are codes.
-        k: fewer if fewer were found.
+        k: number of neighbors to return; fewer if fewer were found.
     """
     codes = found.indices.numpy()
     cosines = found.similarities.numpy()
     is_other = codes != queries.code[:, None]
-    # All rows get as many as the row that has the fewest.
+    # Every row keeps as many neighbors as the row that has the fewest.
     count = min(k, int(is_other.sum(axis=1).min()))
     # The sort is stable: the query itself goes to the end, the others stay in order of cosine.
     order = np.argsort(~is_other, axis=1, kind="stable")[:, :count]
@@ -247,7 +247,7 @@ def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
     lines = matches.queries.line
     found = []
     for number, (name, meaning) in enumerate(CLASSES.items()):
-        # Per query, then per sentence: tokens of one sentence are not independent of each other.
+        # Average per query, then per sentence: tokens of one sentence are not independent.
         share = (classes == number).mean(axis=1)
         items = np.array([share[lines == line].mean() for line in np.unique(lines)])
         low, high = bootstrap_mean(items)
@@ -278,7 +278,7 @@ def _examples(
     prompt: str,
     options: TokenMatching,
 ) -> list[Mapping[str, Any]]:
-    """Return queries with a nearest neighbor of each class in turn, and the neighbors."""
+    """Return queries, in turn by the class of their nearest neighbor, and their neighbors."""
     classes = matches.classes()
     nearest = classes[:, 0]
     wanted = [list(CLASSES).index(name) for name in options.shown_classes]

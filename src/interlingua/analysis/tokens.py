@@ -32,7 +32,7 @@ class TokenWindow(NamedTuple):
 
 
 class Spelled(NamedTuple):
-    """A text and the part of it that each token covers; special tokens have an empty one.
+    """A text and the part of it that each token covers, which is empty for special tokens.
 
     Attributes:
         text: without the prompt; spaced as the vocabulary segments it.
@@ -48,7 +48,7 @@ def token_ids(
 ) -> list[list[int]]:
     """Return ids of lines as the encoder reads them.
 
-    They include prompt and special tokens, and are cut at its limit.
+    They include prompt and special tokens, and are cut at the encoder's limit.
     """
     prompted = [prompt + line for line in lines]
     return encoder.vocabulary.encode(prompted, language=language, max_tokens=encoder.max_tokens)
@@ -64,14 +64,14 @@ def batches(
     Args:
         encoder: the batches are on its device.
         ids: of each line.
-        batch_tokens: maximum number of tokens in a batch; one line at least.
+        batch_tokens: maximum number of tokens in a batch, which has at least one line.
     """
     limit = batch_tokens
     if encoder.device.type == "cpu":
         limit = min(batch_tokens, CPU_BATCH_TOKENS)
     first = 0
     tokens = 0
-    # One step behind the last line ends the last batch.
+    # One more step after the last line completes the last batch.
     for line in range(len(ids) + 1):
         if line == len(ids) or (line > first and tokens + len(ids[line]) > limit):
             batch = TokenBatch.from_lists(ids[first:line], ("",) * (line - first))
@@ -143,7 +143,7 @@ def prompt_length(encoder: Encoder, prompt: str) -> int:
     """Return the number of a prompt's tokens; a space at its end belongs to the text."""
     if not prompt.strip():
         return 0
-    # Tokenizers join a space to the word behind it.
+    # Tokenizers join a space to the word that follows it.
     ids = encoder.vocabulary.tokenizer.encode(prompt.rstrip(), add_special_tokens=False).ids
     return len(ids)
 
@@ -160,7 +160,7 @@ def spell(encoder: Encoder, line: str, *, language: str, prompt: str = "") -> Sp
     vocabulary = encoder.vocabulary
     text = vocabulary.as_read(prompt + line, language=language)
     begin = 0
-    # The vocabulary may have changed the line, and then its prompt is shown with it.
+    # If the vocabulary changed the line, the prompt can't be removed and is shown too.
     if text.endswith(line):
         begin = len(text) - len(line)
     # Tokens of the prompt end before the text starts, and get an empty part of it.

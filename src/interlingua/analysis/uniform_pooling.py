@@ -38,7 +38,7 @@ class UniformPooling(CheckedSettings):
     version: ClassVar[str] = "1"
 
     suite: tuple[str, ...] = ("xsim",)
-    """Tasks, or names for several."""
+    """Names of tasks, or of groups of tasks."""
     languages: tuple[str, ...] | None = None
     """Languages for tasks that choose among languages; default: all that have files."""
 
@@ -70,7 +70,7 @@ class UniformPooling(CheckedSettings):
             notes.append(
                 f"the model pools by {own}, so the state of its first token alone was not trained"
             )
-        # The facts on the data are the same both ways; those of all tasks are joined.
+        # The facts about the data are the same for both poolings; all tasks' facts are joined.
         of_tasks = [cls for cls, _ in results]
         notes += [note for cls in of_tasks for note in cls.notes]
         revisions = dict.fromkeys(cls.data_revision or "" for cls in of_tasks)

@@ -1,9 +1,9 @@
 """Altered forms of a batch's sentences, in the encoder's tokens: hard negatives for training.
 
-A batch holds tokens, while names, numbers and negations are altered in text. So sentences are
-decoded, altered by ``corpus.negatives.hard_negatives``, and encoded again. Forms that come out as a
-sentence of the batch or of the corpus are dropped, since they would be a true translation of
-something.
+A batch holds tokens, but names, numbers and negations can only be altered in text. So sentences are
+decoded, altered by ``corpus.negatives.hard_negatives``, and encoded again. An altered form that
+equals a sentence of the batch or of the corpus is dropped, because it would be a correct
+translation of another sentence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AlteredBatch(NamedTuple):
 
     sentences: TokenBatch
     owners: Int64[Tensor, " m"]
-    """Row of the sentence that each was made from."""
+    """Row of the original sentence of each altered one."""
 
 
 class HardRequest(NamedTuple):
@@ -37,13 +37,13 @@ class HardRequest(NamedTuple):
     kinds: tuple[str, ...]
     """The kinds of changes, see ``corpus.negatives.hard_negatives``."""
     most: int
-    """Forms of a sentence, at most; if nothing can be altered there are none."""
+    """Maximum number of forms of a sentence; there are none if nothing can be altered."""
 
 
 class AlteredSentences:
     """Source of altered forms of tokenized sentences.
 
-    Each is a pure function of (seed, step, sentence).
+    Each form is a pure function of (seed, step, sentence).
 
     Args:
         vocabulary: of the tokens.
@@ -68,7 +68,7 @@ class AlteredSentences:
     def learn_names(self, texts: Iterable[str]) -> None:
         """Collect from these sentences the names that replace one another.
 
-        Without this call they come from the first batch.
+        Without this call the names are taken from the first batch.
         """
         self._alterer = Alterer(list(texts), self._language, kinds=self._request.kinds)
 
@@ -85,14 +85,14 @@ class AlteredSentences:
         step: int,
         is_known: Callable[[Tensor], Collection[bool]] | None = None,
     ) -> AlteredBatch | None:
-        """Return altered forms of a batch's sentences, or none if nothing can be altered.
+        """Return altered forms of a batch's sentences, or None if nothing can be altered.
 
         Args:
             batch: the sentences.
             seed: of the run.
             step: of the run.
-            is_known: whether sentences, by their keys, are sentences of the corpus, which are not
-                altered ones.
+            is_known: returns for the keys of sentences whether these are sentences of the corpus;
+                such forms are dropped.
         """
         ids = torch.split(batch.input_ids, batch.lengths.tolist())
         texts = [self._vocabulary.decode(sentence.tolist()) for sentence in ids]
@@ -102,8 +102,8 @@ class AlteredSentences:
         forms: list[str] = []
         owners: list[int] = []
         for row, text in enumerate(texts):
-            # A stream for each sentence: the forms do not depend on the batch,
-            # nor on how many processes share the batch.
+            # One random stream per sentence: the forms depend neither on the batch
+            # nor on the number of processes that share it.
             draw = random.Random(stream_key(seed, "altered", step, text))
             for altered in self._alterer.forms(text, self._request.most, draw):
                 forms.append(altered.text)
@@ -124,7 +124,7 @@ class AlteredSentences:
         made: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None
     ) -> list[int]:
         """Return the rows with new tokens: neither a sentence of the batch nor a known one."""
-        # By tokens, not by text: sentences with equal tokens are the same sentence.
+        # Compare tokens, not texts: sentences with equal tokens are the same sentence.
         keys = sentence_keys(made)
         is_taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
         if is_known is not None:

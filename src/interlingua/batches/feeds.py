@@ -1,8 +1,8 @@
 """Feeds of a step besides translations: labeled pairs, questions, single sentences.
 
 A method names its feeds (``Objective.feeds``). It is called with the batch of its feed, or, if it
-has several, with a dict of batches by feed. Whatever batches are made of, their rows are counted
-here.
+has several feeds, with a dict of batches by feed. This module counts the rows of all kinds of
+batches.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class QuestionBatch(NamedTuple):
 
     questions: TokenBatch
     passages: TokenBatch
-    """Passage i answers question i; the hard negatives follow, if there are any."""
+    """Passage i answers question i; after the answers come the hard negatives, if any."""
     step: int
     first_row: int = 0
     seed: int = 0
@@ -90,7 +90,7 @@ class Plan(Protocol):
 
 def token_batches(batch: Any) -> Iterator[TokenBatch]:
     """Yield all token batches inside a batch of any kind, in order."""
-    # These are tuples themselves, so they are looked for first.
+    # A token batch is a tuple itself, so this check comes before that for tuples.
     if isinstance(batch, TokenBatch):
         yield batch
     elif isinstance(batch, PreparedBatch):
@@ -103,7 +103,7 @@ def token_batches(batch: Any) -> Iterator[TokenBatch]:
 
 
 def rows(batch: Any) -> int:
-    """Return the number of rows of a batch: those of all its feeds together."""
+    """Return the number of rows of a batch, summed over its feeds."""
     if isinstance(batch, PreparedBatch):
         return rows(batch.batch)
     if isinstance(batch, Mapping):
@@ -122,6 +122,6 @@ def pinned(batch: Any) -> Any:
         return {key: pinned(part) for key, part in batch.items()}
     if isinstance(batch, tuple | list):
         parts = [pinned(part) for part in batch]
-        # A named tuple is made of its fields, any other of one list.
+        # The class of a named tuple takes its fields as arguments; list and tuple take one list.
         return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     return batch

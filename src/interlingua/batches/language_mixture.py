@@ -1,9 +1,9 @@
 """The pairs of each step: a mixture of language pairs that depends only on (seed, step).
 
-No sampler holds a state and no order is stored. Place n of the endless sequence of pairs is
-computed from n: a permutation of the epoch's slots yields the language pair of the slot and how
-often that pair came before, and a permutation of the pair's rows says which row that is. So a
-resumed run needs nothing but its step, and any rank can make its own part of any step. torch's
+No sampler holds a state and no order is stored. Position n of the endless sequence of pairs is
+computed from n: a permutation of the epoch's slots yields the slot's language pair
+and the number of its earlier slots, and a permutation of the language pair's rows then yields the
+row. So a resumed run needs only its step, and each rank can make its own part of any step. torch's
 samplers, and packages of data loaders, keep a state that a checkpoint has to save for each rank and
 worker.
 """
@@ -24,17 +24,18 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.seeds import seed_for
 
 CHUNK_SLOTS = 1 << 20
-"""Slots that are counted at once."""
+"""Number of slots that are counted at once."""
 
 
 class ParallelPlan:
-    """Batches of translation pairs, without state: ``batch_at(step)`` needs no step before it.
+    """Batches of translation pairs, without state: ``batch_at(step)`` needs no earlier step.
 
-    An epoch has as many slots as the store has rows. Language pair l owns m_l = round(M p_l) of the
-    M slots, p_l from temperature sampling, so its exposure is exact; a keyed permutation puts the
-    slots in order. The n-th slot that l ever had reads its row number n mod rows_l under a separate
-    permutation for each pass over its rows. So within a pass no row comes twice, and within an
-    epoch every language pair gets its share, whatever its size.
+    An epoch has as many slots as rows are read. Language pair l owns m_l = round(M p_l) of the M
+    slots, where p_l comes from temperature sampling, so its exposure is exact; a keyed permutation
+    puts the slots in order. The n-th slot of l, counted over all epochs, reads row number n mod
+    rows_l in the order of the current pass: each pass over the rows has a permutation of its own.
+    So no row occurs twice within a pass, and every language pair gets its share in each epoch,
+    whatever its size.
 
     Args:
         store: tokenized pairs.
@@ -43,10 +44,10 @@ class ParallelPlan:
         temperature: language pairs are drawn with weight rows^(1/temperature); 1 is proportional.
         caps: limits of the rows of a language pair.
         max_tokens: longer sides are cut to this many tokens, closing special tokens kept.
-        language_pairs: names of those to draw from, see ``named_pair``; default: all. Missing ones
-            don't count.
-        max_pairs: rows of each language pair that are ever read, drawn by the seed; more of them
-            hold those of fewer.
+        language_pairs: names of the language pairs to draw from, see ``named_pair``; default: all.
+            Pairs that the store does not have are ignored.
+        max_pairs: maximum number of rows of each language pair that are ever read, drawn by the
+            seed; a larger number reads all rows of a smaller one, and more.
 
     Raises:
         ConfigError: a number is out of range, or the store has none of the language pairs.
@@ -79,19 +80,19 @@ class ParallelPlan:
         self.global_batch_size = global_batch_size
         self.seed = seed
         self.max_tokens = max_tokens
-        # Rows of each language pair: those of the store, and those that are ever read.
+        # Rows of each language pair: in the store, and those of them that are ever read.
         self._stored_rows = np.asarray(store.counts, dtype=np.int64)
         self._rows = np.where(selected(store, language_pairs), self._stored_rows, 0)
         if max_pairs is not None:
             self._rows = np.minimum(self._rows, max_pairs)
         counts = dict(zip(store.language_pairs, self._rows.tolist(), strict=True))
         weights = temperature_weights(counts, temperature, caps)
-        # m_l: language pair l owns the slots from ends[l] - slots[l] to ends[l], before they are
-        # put in order.
+        # m_l: language pair l owns the slots from ends[l] - slots[l] to ends[l], before the
+        # permutation puts them in order.
         in_store_order = np.asarray([weights[pair] for pair in store.language_pairs])
         self._slots = apportion(in_store_order, int(self._rows.sum()))
         self._ends = np.cumsum(self._slots)
-        # Keys of permutations that know nothing of one another.
+        # Keys of permutations that are independent of one another.
         self._slot_key = seed_for(seed, "slot order")
         self._row_key = seed_for(seed, "row order")
         self._subset_key = seed_for(seed, "subset")
@@ -143,12 +144,14 @@ class ParallelPlan:
         Step t starts at t * global_batch_size.
         """
         pair_indices, draws = self._draws(np.asarray(places, dtype=np.int64))
-        # Draw n of a language pair is row n mod rows of pass n div rows, in the pass's own order.
+        # Draw n of a language pair is row number n mod rows in pass number n div rows; each pass
+        # has its own order.
         sizes = self._rows[pair_indices]
         passes, position = np.divmod(draws, sizes)
         rows = permute(position, sizes, keys(self._row_key, pair_indices, passes))
-        # Where max_pairs leaves some rows out, one more permutation, the same in every pass, says
-        # which: the first ``max_pairs`` of it are read. Fewer are a part of more.
+        # Where max_pairs leaves out some rows, one more permutation, the same in every pass,
+        # chooses the rows: only its first ``max_pairs`` are read. So a smaller ``max_pairs`` reads
+        # a subset.
         is_subset = sizes < self._stored_rows[pair_indices]
         stored = self._stored_rows[pair_indices[is_subset]]
         key = keys(self._subset_key, pair_indices[is_subset])
@@ -157,7 +160,7 @@ class ParallelPlan:
 
     def exposure(self, step: int) -> dict[LanguagePair, int]:
         """Return the exact number of pairs of each language pair in the steps before ``step``."""
-        # Whole epochs have exact shares; only the slots of the last, started one are gone through.
+        # Whole epochs have exact shares; only the slots of the last, unfinished epoch are counted.
         epochs, rest = divmod(step * self.global_batch_size, self.epoch_size)
         seen = epochs * self._slots
         for start in range(0, rest, CHUNK_SLOTS):
@@ -176,7 +179,7 @@ class ParallelPlan:
     def expected(self, step: int) -> dict[str, float]:
         """Estimate ``seen`` from the shares of an epoch, without iterating over its slots.
 
-        Within an epoch only the shares are certain. At its end the estimate is exact.
+        The estimate is exact at the end of an epoch; within one it is approximate.
         """
         drawn = step * self.global_batch_size
         return {
@@ -187,7 +190,7 @@ class ParallelPlan:
 
     @property
     def available(self) -> dict[str, int]:
-        """Rows that are read, by the same names."""
+        """Number of rows that are read, by the same names."""
         rows = zip(self.store.language_pairs, self._rows.tolist(), strict=True)
         return {"-".join(pair): count for pair, count in rows if count}
 
@@ -198,8 +201,8 @@ class ParallelPlan:
         epochs, position = np.divmod(places, self.epoch_size)
         sizes = np.full_like(position, self.epoch_size)
         slots = permute(position, sizes, keys(self._slot_key, epochs))
-        # The owner of a slot is the first pair that ends behind it; pairs without slots are
-        # passed over, as they end where the one before them does.
+        # The owner of a slot is the first pair whose end is greater than the slot. A pair without
+        # slots has the same end as the pair before it, so it is never found.
         pair_indices = np.searchsorted(self._ends, slots, side="right")
         within = slots - (self._ends - self._slots)[pair_indices]
         return pair_indices, epochs * self._slots[pair_indices] + within
@@ -224,7 +227,7 @@ def named_pair(name: str) -> frozenset[str]:
 
 
 def selected(store: TokenStore, names: Sequence[str]) -> Bool[np.ndarray, " p"]:
-    """Return a mask of the store's language pairs that are named; all if no name is specified.
+    """Return a mask of the store's language pairs: true for named pairs, or all without names.
 
     Raises:
         ConfigError: no language pair of the store is named.
@@ -245,7 +248,7 @@ def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:
     A positive weight gets at least 1.
 
     Raises:
-        ConfigError: there are more positive weights than things to share.
+        ConfigError: there are more positive weights than ``total``.
     """
     positive = weights > 0
     if positive.sum() > total or not positive.any():
@@ -256,14 +259,15 @@ def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:
     exact = weights / weights.sum() * total
     shares = np.where(positive, np.maximum(np.floor(exact), 1), 0).astype(np.int64)
     while (missing := total - int(shares.sum())) != 0:
-        # Pairs most below their exact share come first; the stable sort keeps ties in order.
+        # The entries furthest below their exact share come first; the stable sort keeps the order
+        # of ties.
         order = np.argsort(shares - exact, kind="stable")
         if missing > 0:
             # Give to the largest remainders.
             below = order[positive[order]]
             shares[below[:missing]] += 1
         else:
-            # The minimum of 1 took too much: take from those most above their share.
+            # The minimum of 1 gave out too much: take from those furthest above their share.
             above = order[shares[order] > 1][::-1]
             shares[above[:-missing]] -= 1
     return shares

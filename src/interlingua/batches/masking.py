@@ -1,8 +1,9 @@
 """Masked inputs, drawn anew at every step as a pure function of (seed, step, side, row, position).
 
-Each draw is a hash of its place, not the next number of a stream: a rank that holds rows 64-127 of
-the global batch draws what one process would draw for them, on any device. The hash is that of
-SplitMix64 in torch's signed 64-bit integers, so that masks are drawn where the batch is.
+Each draw is a hash of its place, not the next number of a stream. So a rank that holds rows 64-127
+of the global batch draws the same numbers for them as a single process would, on any device. The
+hash is that of SplitMix64, computed in torch's signed 64-bit integers, so that masks can be drawn
+on the device of the batch.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from interlingua.errors import ConfigError
 from interlingua.runtime.seeds import seed_for
 
 IGNORED = -100
-"""Label of positions that no loss looks at (PyTorch's ``ignore_index``)."""
+"""Label of positions that every loss ignores (PyTorch's ``ignore_index``)."""
 BITS = 31
-"""Bits of a draw: with an id of up to 32 bits the product is still below 2^63."""
+"""Bits of a draw: its product with a number of up to 32 bits is still below 2^63."""
 POSITION_BITS = 24
-"""Bits of a place for the position in the sentence; the row is in the bits above them."""
+"""Bits of a place that hold the position in the sentence; the higher bits hold the row."""
 MAX_DRAWS = 100
-"""Times that a batch is drawn for until one of its tokens is chosen."""
+"""Maximum number of times that a batch is drawn for until one of its tokens is chosen."""
 
 
 class MaskedTokens(NamedTuple):
@@ -47,7 +48,7 @@ class LabeledTokens(NamedTuple):
 
     @classmethod
     def of(cls, labels: Int64[Tensor, " t"]) -> LabeledTokens:
-        """Return the tokens with a label other than ``IGNORED``; fastest on the host."""
+        """Return the tokens whose label is not ``IGNORED``; this is fastest on the host."""
         at = (labels != IGNORED).nonzero()[:, 0]
         return cls(at, labels[at])
 
@@ -63,14 +64,14 @@ def mlm_mask(
     replace: Literal["80-10-10", "always"] = "80-10-10",
     random_specials: bool = True,
 ) -> MaskedTokens:
-    """Mask tokens for masked language modeling, MEXMA (Janeiro et al. 2024) and its code.
+    """Mask tokens for masked language modeling, as in MEXMA (Janeiro et al. 2024) and its code.
 
-    Each token that is not special is chosen with probability ``ratio``; if none of the whole batch
-    is chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly,
-    10 % stay.
+    Each token that is not special is chosen with probability ``ratio``; if no token of the whole
+    batch is chosen, all are drawn again. Of the chosen tokens 80 % become the mask, 10 % become a
+    uniformly drawn id, and 10 % stay.
 
-    Differs from the released code: the two sides of a pair are masked independently; there they
-    share one stream.
+    One difference to the released code: here the two sides of a pair are masked independently,
+    there they share one random stream.
 
     Args:
         batch: the packed sentences.
@@ -91,14 +92,14 @@ def mlm_mask(
     special = _as_tensor(special_ids, batch.input_ids)
     maskable = ~torch.isin(ids, special)
     chosen = _choose(batch, place, maskable, ratio)
-    # Draws below 80 % of their range become the mask, those up to 90 % another id. With "always"
-    # all draws are 0.
+    # A draw below 80 % of the range makes the token the mask, a draw from 80 % to 90 % makes it a
+    # random id. With "always" all draws are 0.
     kind = torch.zeros_like(ids)
     if replace == "80-10-10":
         kind = _draws(batch, place, "kind")
     replaced = torch.where(chosen & (kind < int(0.8 * 2**BITS)), mask_id, ids)
     at_random = chosen & (kind >= int(0.8 * 2**BITS)) & (kind < int(0.9 * 2**BITS))
-    # A draw in [0, 2^31) times n, over 2^31, is an index in [0, n).
+    # A draw in [0, 2^31), multiplied by n and divided by 2^31, is an index in [0, n).
     draws = _draws(batch, place, "id")
     if random_specials:
         random_ids = (draws * vocab_size) >> BITS
@@ -135,8 +136,8 @@ def one_token_mask(
     ids = batch.input_ids
     rows = batch.sequence_ids()
     special = torch.isin(ids, _as_tensor(special_ids, ids))
-    # A sentence hides the token of its smallest draw; the position in the low bits breaks ties, and
-    # is read back from them. Bit 60, above the draw, puts special tokens behind all others.
+    # A sentence hides the token with its smallest draw. The low bits hold the position, which
+    # breaks ties and is read back from them. Bit 60, above the draw, sorts special tokens last.
     last = special.long() << 60
     draws = last | (_draws(batch, place, "token") << POSITION_BITS) | batch.positions()
     largest = draws.new_full((batch.batch_size,), torch.iinfo(torch.int64).max)
@@ -151,8 +152,8 @@ def one_token_mask(
 
 
 def coin_flips(batch: TokenBatch, place: BatchPosition) -> Bool[Tensor, " b"]:
-    """Draw one fair coin per sentence, for example for which side of each pair is masked."""
-    # the draw of each sentence's first token, less than half of its range
+    """Draw one fair coin per sentence, for example to choose which side of each pair is masked."""
+    # true if the draw of the sentence's first token is in the lower half of the range
     first = batch.cu_seqlens[:-1].long()
     return _draws(batch, place, "coin")[first].lt(2 ** (BITS - 1))
 
@@ -168,12 +169,12 @@ def random_context(
         place: position that the draws depend on.
         rows: of the sentences in their batch.
         length: of these sentences.
-        hidden: share of tokens that a token is not shown, each token another share.
+        hidden: probability that a token is hidden from another one.
     """
     positions = torch.arange(length, device=rows.device)
     token = _mix(((rows + place.first_row) << POSITION_BITS)[:, None] | positions)  # (n, length)
     key = seed_for(place.seed, "mask", "context", place.side, place.step)
-    # a draw for each token that looks, and each that is looked at: (n, length, length)
+    # a draw for each token that sees and each token that is seen: (n, length, length)
     draws = torch.bitwise_and(_mix(token[:, :, None] ^ _mix(positions) ^ key), 2**BITS - 1)
     return draws >= int(hidden * 2**BITS)
 
@@ -181,9 +182,9 @@ def random_context(
 def _choose(
     batch: TokenBatch, place: BatchPosition, maskable: Bool[Tensor, " t"], ratio: float
 ) -> Bool[Tensor, " t"]:
-    """Choose tokens to mask, at least one if the batch has any that may be masked.
+    """Choose tokens to mask, at least one if the batch has any token that may be masked.
 
-    Each attempt has draws of its own, so the result depends only on the position of the batch.
+    Each attempt has its own draws, so the result depends only on the position of the batch.
     """
     chosen = torch.zeros_like(maskable)
     if not bool(maskable.any()):
@@ -220,5 +221,5 @@ def _shift_right(values: Int64[Tensor, " t"], bits: int) -> Int64[Tensor, " t"]:
 
 
 def _signed(value: int) -> int:
-    """Return the signed integer with the same 64 bits, for values of 2^63 and more."""
+    """Return the signed integer with the same 64 bits; it is negative for values from 2^63 on."""
     return value - (1 << 64)

@@ -1,7 +1,7 @@
 """Packed sequences by length: attention runs on rectangles without padding.
 
-A batch padded to its longest sequence is a rectangle, but much of what is computed on it is thrown
-away. Sorted by length, the sequences of one length make a rectangle of their own.
+A batch padded to its longest sequence is a rectangle, but many of the results on it are discarded.
+If sequences are sorted by length, those of one length form a rectangle without padding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LengthGroup(NamedTuple):
     sequences: int
     """Number of sequences."""
     length: int
-    """Tokens of each."""
+    """Number of tokens of each sequence."""
 
 
 class LengthGroups(NamedTuple):
@@ -40,7 +40,7 @@ class LengthGroups(NamedTuple):
     order: Int64[Tensor, " b"]
     """Row in the batch of each sequence, shortest first; it stays on the host."""
     groups: tuple[LengthGroup, ...]
-    """Shortest first; they cover all tokens."""
+    """Groups, those of the shortest sequences first; together they cover all tokens."""
     cu_seqlens: Int32[Tensor, " b+1"]
     """Boundaries of the sequences in sorted order."""
 

@@ -1,9 +1,9 @@
 """Keyed permutations of [0, n) in constant memory: one position of a shuffle, without shuffling.
 
-A Feistel network is a permutation of all numbers of b bits, whatever its round function: it cuts a
-number into two halves and changes each in turn by a hash of the other, which can be undone step by
-step. For a size that is not a power of two, a result that is too large is permuted again until it
-falls inside; as the network is a permutation, two positions never meet.
+A Feistel network is a permutation of all numbers of b bits, whatever its round function is: it
+splits a number into two halves and changes each in turn by a hash of the other. Each step can be
+undone. If the size is not a power of two, a result that is too large is permuted again until it is
+inside; as the network is a permutation, two positions never get the same result.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def permute(
         sizes: of each position's domain.
         key: of each position's permutation.
     """
-    # The exponent of frexp is the number of bits of size - 1; each half needs one at least.
+    # The exponent of frexp is the number of bits of size - 1; each half needs at least one bit.
     bits = np.maximum(2, np.frexp(np.maximum(sizes - 1, 1))[1]).astype(np.uint64)
     bounds = sizes.astype(np.uint64)
     result = _feistel(positions.astype(np.uint64), bits, key)
@@ -56,13 +56,13 @@ def _feistel(
     values: UInt64[np.ndarray, " n"], bits: UInt64[np.ndarray, " n"], key: UInt64[np.ndarray, " n"]
 ) -> UInt64[np.ndarray, " n"]:
     """Permute [0, 2^bits): change each half in turn by a hash of the other."""
-    # Where the number of bits is odd, the high half has one more.
+    # If the number of bits is odd, the high half has one bit more.
     low = bits >> np.uint64(1)
     low_mask = (np.uint64(1) << low) - np.uint64(1)
     high_mask = (np.uint64(1) << (bits - low)) - np.uint64(1)
     left = values >> low
     right = values & low_mask
-    # The turn is in the top bits of the key, far from the half that is hashed.
+    # The round number goes into the top bits of the key, far from the bits of the hashed half.
     for turn in range(0, _ROUNDS, 2):
         left = left ^ (splitmix64(right ^ key ^ np.uint64(turn << 56)) & high_mask)
         right = right ^ (splitmix64(left ^ key ^ np.uint64((turn + 1) << 56)) & low_mask)

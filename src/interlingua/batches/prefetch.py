@@ -13,8 +13,8 @@ BatchT = TypeVar("BatchT")
 class Prefetcher(Generic[BatchT]):
     """Iterator over the batches of consecutive steps, a few of them made in advance.
 
-    The thread ends with the ``with`` block, also when it is left by an exception or Ctrl-C; an
-    error in making a batch is raised where that batch would have been yielded.
+    The thread ends with the ``with`` block, even if an exception or Ctrl-C ends the block. If
+    making a batch fails, the error is raised where that batch would have been yielded.
 
     Args:
         batch_at: makes the batch of a step; called in one thread, in order.
@@ -59,7 +59,7 @@ class Prefetcher(Generic[BatchT]):
         """Stop the thread and wait for it; a second call has no effect."""
         self._closed.set()
         while self._thread.is_alive():
-            # A thread that waits to put its batch down needs room to notice.
+            # The thread may be waiting for room in the queue: make room, so that it sees the flag.
             while not self._ready.empty():
                 self._ready.get_nowait()
             self._thread.join(timeout=0.05)
@@ -72,7 +72,7 @@ class Prefetcher(Generic[BatchT]):
                 self._ready.put(self._batch_at(step))
                 step += 1
         except BaseException as error:
-            end = _End(error)  # raised where the batch is waited for, in the other thread
+            end = _End(error)  # raised in the other thread, which waits for the batch
         if not self._closed.is_set():
             self._ready.put(end)
 

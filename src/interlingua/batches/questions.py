@@ -1,7 +1,7 @@
-"""Questions with passages as batches: the answers, and behind these their hard negatives.
+"""Batches of questions with passages: first the answers, then the hard negatives.
 
-A hard negative is a passage that looks like the answer and is none. Every batch has the same number
-of passages, whatever number of hard negatives its questions have in the files.
+A hard negative is a passage that looks like an answer but is not one. Every batch has the same
+number of passages, however many hard negatives its questions have in the files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from interlingua.runtime.seeds import seed_for
 class QuestionRows:
     """Questions, tokenized, with the indices of their passages.
 
-    A passage that several share is held once.
+    A passage that several questions share is held once.
     """
 
     questions: TokenColumn
@@ -32,11 +32,11 @@ class QuestionRows:
     positives: Int64[np.ndarray, " n"]
     """Row of the passage that answers each question."""
     negatives: Int64[np.ndarray, " m"]
-    """Hard negatives, those of one question behind those of the other."""
+    """Rows of the hard negatives, question after question."""
     negative_counts: Int64[np.ndarray, " n"]
     """Number of hard negatives of each question."""
     hard_negatives: int = 0
-    """Number per question in a batch; 0 if no question has any."""
+    """Number of hard negatives per question in a batch; 0 if no question has any."""
 
     def __len__(self) -> int:
         return len(self.positives)
@@ -58,18 +58,18 @@ class QuestionRows:
 
 
 class QuestionPlan(ShuffledPlan):
-    """Batches of questions, shuffled anew in every pass, each without state.
+    """Batches of questions without state, shuffled anew in every pass.
 
     A question's hard negatives are drawn anew in every pass, without repetition, as a function of
-    only (seed, pass, question). One that has too few gets passages of other questions, so that
-    every batch has as many passages as the next.
+    only (seed, pass, question). A question with too few hard negatives gets passages of other
+    questions, so that all batches have the same number of passages.
 
     Args:
         rows: the questions.
         global_batch_size: questions a step, over all ranks.
         seed: decides the order and the hard negatives.
-        language_block: questions next to one another that are of one language. A pass then leaves
-            out what is left of a language after its last full block, other questions each time.
+        language_block: number of consecutive questions of the same language. Each pass leaves out
+            the questions of a language after its last full block, different ones in each pass.
 
     Raises:
         ConfigError: a batch is larger than a pass.
@@ -84,7 +84,7 @@ class QuestionPlan(ShuffledPlan):
         language_block: int = 1,
     ) -> None:
         self._block = language_block
-        # The questions of each language, one language behind the other.
+        # The questions of each language, one language after the other.
         codes = np.unique(np.asarray(rows.questions.languages), return_inverse=True)[1]
         self._by_language = np.argsort(codes, kind="stable")
         self._language_sizes = np.bincount(codes)
@@ -144,8 +144,8 @@ class QuestionPlan(ShuffledPlan):
         counts = self._rows.negative_counts[rows]
         key = keys(self._key, passes, rows)
         for place in range(self._rows.hard_negatives):
-            # Questions with enough of their own: number ``place`` of their list in this pass's
-            # order, a permutation, so that none comes twice.
+            # Questions with enough hard negatives of their own take number ``place`` of their list
+            # in the order of this pass; the order is a permutation, so none occurs twice.
             own = counts > place
             nth = permute(np.full(int(own.sum()), place), counts[own], key[own])
             drawn[own, place] = self._rows.negatives[self._firsts[rows[own]] + nth]

@@ -1,7 +1,7 @@
 """Operations on the sentences of packed batches: join, split, take, find equal meanings.
 
-Tokens decide which sentences have the same meaning: pairs of translations are the edges of a graph
-of sentences, and each connected component of it is one meaning.
+Sentences with equal tokens are the same sentence. Pairs of translations are the edges of a graph of
+sentences, and each connected component of the graph is one meaning.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
     index = torch.tensor(rows, device=batch.cu_seqlens.device)
     lengths = batch.lengths[index]
     bounds = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(batch.cu_seqlens.dtype)
-    # From where each token comes: its place here, plus how far its sentence moves.
+    # The old place of each token: its new place plus the shift of its sentence.
     shifts = torch.repeat_interleave(batch.cu_seqlens[:-1][index] - bounds[:-1], lengths)
     tokens = torch.arange(len(shifts), device=shifts.device) + shifts
     return TokenBatch(
@@ -75,9 +75,9 @@ def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
 
 
 def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[Tensor, " b+1"]]:
-    """Return the order that puts packed batches of B sequences side by side, part by part.
+    """Return the order that joins sequence i of several packed batches to one sequence, for each i.
 
-    Sequence i becomes sequence i of the first batch, then that of the second, and so on.
+    The new sequence i is sequence i of the first batch, then sequence i of the second, and so on.
 
     Args:
         boundaries: ``cu_seqlens`` of each batch; its sequences may be empty.
@@ -106,7 +106,7 @@ class Tails(NamedTuple):
 
     @classmethod
     def of(cls, cu_seqlens: Int[Tensor, " b+1"], skip: int) -> Tails:
-        """Leave out the first ``skip`` tokens of each sentence; none is shorter."""
+        """Leave out the first ``skip`` tokens of each sentence, which must have at least these."""
         count = len(cu_seqlens) - 1
         sentences = torch.arange(count, device=cu_seqlens.device)
         rows = torch.repeat_interleave(sentences, cu_seqlens.diff())
@@ -140,8 +140,8 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
             f"the pair {pair} has no side in the pivot language {pivot}; set the method's pivot,"
             " or prepare the corpus without such pairs"
         )
-    # Row i of ``b`` is at i + B in both together; it is the other language's where it is not the
-    # pivot's.
+    # In the joined batch row i of ``b`` is at i + B. Where the ``b`` side is not in the pivot
+    # language, it is the side of the other language.
     size = a.batch_size
     others = [row if code == pivot else row + size for row, code in enumerate(b.languages)]
     pivots = [(row + size) % (2 * size) for row in others]
@@ -155,8 +155,8 @@ def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
     Equal sentences have equal keys. Each (token, position) is scrambled as in SplitMix64 and the
     results are added up.
     """
-    # The constants are SplitMix64's as signed integers. In the shifts the sign's copies come in
-    # from above, unlike in the original; keys only have to be the same everywhere.
+    # The constants are SplitMix64's, as signed integers. Unlike in the original, the shifts copy
+    # the sign bit; this does no harm, as keys only have to be the same everywhere.
     tokens = (batch.input_ids + 1) * -7046029254386353131
     z = tokens + (batch.positions() + 1) * -4658895280553007687
     z = (z ^ (z >> 30)) * -4658895280553007687
@@ -175,7 +175,7 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
     """Return the row of the first occurrence of each distinct sentence, in order."""
     _, sentence = torch.unique(sentence_keys(batch), return_inverse=True)
     rows = torch.arange(batch.batch_size, device=sentence.device)
-    # the least row of each distinct sentence, of which there are at most as many as rows
+    # the lowest row of each distinct sentence; there are at most as many of these as rows
     beyond = rows.new_full((batch.batch_size,), batch.batch_size)
     first = beyond.scatter_reduce(0, sentence, rows, "amin")
     return rows[first[sentence] == rows]
@@ -184,10 +184,9 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
 class Meanings(NamedTuple):
     """Pairs of translations that have the same meaning.
 
-    Pairs that share a sentence on either side have the same meaning, also through other pairs. With
-    "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs have the same meaning,
-    and a contrastive loss that takes "Hallo" and "Hi" for negatives of one another is wrong about
-    them.
+    Pairs that share a sentence on either side have the same meaning, also indirectly through other
+    pairs. With "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs have the
+    same meaning, so a contrastive loss must not use "Hallo" and "Hi" as negatives of one another.
     """
 
     keys: Int64[Tensor, "b 2"]
@@ -202,13 +201,13 @@ class Meanings(NamedTuple):
         return cls(keys, meaning_groups(keys))
 
     def gathered(self, gather: Callable[[Tensor], Tensor]) -> Meanings:
-        """Group the pairs of all processes by meaning; several processes wait for one another here.
+        """Group the pairs of all processes by meaning; the processes wait for one another here.
 
         Args:
             gather: concatenates over the processes.
         """
         keys = gather(self.keys)
-        # A process by itself has compared its pairs already.
+        # A single process has already compared its pairs.
         if len(keys) == len(self.keys):
             return self
         return Meanings(keys, meaning_groups(keys))
@@ -224,8 +223,8 @@ def meaning_groups(keys: Int64[Tensor, "b 2"]) -> Int64[Tensor, " b"]:
     # (B, 2): pairs are edges between distinct sentences
     _, sentence = torch.unique(keys, return_inverse=True)
     group = torch.arange(int(sentence.max()) + 1, device=keys.device)
-    # Each sentence takes the least group of its pairs, until none changes: at most as many rounds
-    # as the longest chain of pairs has links.
+    # Each sentence takes the lowest group of its pairs, until no group changes. This needs at most
+    # as many rounds as the longest chain of pairs has links.
     while True:
         least = group[sentence].amin(dim=1, keepdim=True).expand_as(sentence)
         smaller = group.scatter_reduce(0, sentence.flatten(), least.flatten(), "amin")

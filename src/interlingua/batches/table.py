@@ -1,7 +1,8 @@
 """Token sequences in memory, and an endless order of rows, for sets that need no disk.
 
-Labeled pairs, questions and sentences without translations are small next to parallel text. Their
-batches are pure functions of (seed, step) as those of ``mixture`` are, with one permutation a pass.
+Sets of labeled pairs, of questions and of sentences without translations are small compared with
+parallel text. Like the batches of ``language_mixture``, their batches are pure functions of (seed,
+step); each pass has one permutation.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class TokenColumn:
         languages: one code a row.
 
     Raises:
-        DataError: there are none, or one is empty.
+        DataError: there is no sequence, or one is empty.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class TokenColumn:
             raise DataError(
                 "there is no sentence, or an empty one; add sentences, or remove empty ones"
             )
-        # int32 as long as they are held; a batch has int64
+        # ids are held as int32 to save memory; batches have int64
         self._ids = np.concatenate([np.asarray(ids, dtype=np.int32) for ids in sequences])
         self._ends = np.cumsum(lengths)
         self._lengths = lengths
@@ -72,7 +73,7 @@ class TokenColumn:
 
 
 class ShuffledPlan:
-    """The rows of each step out of an endless sequence of passes, each a permutation of its own.
+    """Rows of each step from an endless sequence of passes, each with its own permutation.
 
     A pure function of (seed, step), see ``feeds.Plan``; subclasses define the content of a batch.
 
@@ -80,7 +81,7 @@ class ShuffledPlan:
         count: rows of a pass.
         global_batch_size: rows of a step, over all ranks.
         seed: decides the order.
-        purpose: the feed; kept apart from other orders of the same seed by this name.
+        purpose: name of the feed, which makes its order independent of others of the same seed.
 
     Raises:
         ConfigError: a number is below 1.
@@ -117,7 +118,7 @@ class ShuffledPlan:
     def places_at(
         self, step: int, *, rank: int = 0, world_size: int = 1
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-        """Return the pass and the place in it of each row of a rank's part of a step.
+        """Return the pass of each row in a rank's part of a step, and its place in the pass.
 
         Raises:
             ConfigError: the batch can't be shared out evenly.
@@ -130,7 +131,8 @@ class ShuffledPlan:
         # Consecutive places, so that all ranks together read the rows that one process would.
         size = self.global_batch_size // world_size
         places = step * self.global_batch_size + rank * size + np.arange(size, dtype=np.int64)
-        # A batch may end one pass and start the next, so each row has a pass of its own.
+        # A batch may contain the end of one pass and the start of the next, so the pass is computed
+        # for each row.
         return np.divmod(places, self.epoch_size)
 
 

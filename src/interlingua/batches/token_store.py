@@ -32,7 +32,7 @@ from interlingua.storage.formats import TOKEN_STORE
 from interlingua.storage.record import record_checksum, write_record
 
 _COUNTED_AT_ONCE = 1 << 20
-"""Numbers of a file that are looked at together."""
+"""Number of values of a file that are checked at once."""
 
 
 class TokenRows(NamedTuple):
@@ -47,16 +47,16 @@ class TokenRows(NamedTuple):
 class TokenStoreWriter:
     """Writer of a store, for any language pairs in any order, in bounded memory.
 
-    It appears when it is whole.
+    The store appears at its path only when it is complete.
 
     Args:
         path: the folder to make.
         vocabulary_size: ids must be below it.
-        vocabulary_digest: of the vocabulary that made the ids, so that a reader can check it has
-            the same one.
-        closing_tokens: special tokens at the end of every sequence (``</s>``: 1), kept when a
-            reader truncates.
-        buffer_bytes: token ids held in memory before they go to the disk.
+        vocabulary_digest: digest of the vocabulary that made the ids; a reader checks by it that it
+            has the same vocabulary.
+        closing_tokens: number of special tokens at the end of every sequence (1 for ``</s>``),
+            kept when a reader truncates.
+        buffer_bytes: bytes of token ids that are held in memory before they go to the disk.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class TokenStoreWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
         if kind is not None:
-            self._exit.__exit__(kind, *error)  # takes the unfinished folder away
+            self._exit.__exit__(kind, *error)  # removes the unfinished folder
             return
         with self._exit:
             self._finish()
@@ -186,7 +186,7 @@ class TokenStoreWriter:
                 with self._spool(language_pair, "ids").open("rb") as spool:
                     while chunk := spool.read(1 << 20):
                         tokens.write(chunk)
-                # From lengths to offsets, which continue those of the previous pair.
+                # Turn lengths into offsets, which continue those of the previous pair.
                 with self._spool(language_pair, "lengths").open("rb") as spool:
                     while chunk := spool.read(1 << 20):
                         ends = end + np.cumsum(np.frombuffer(chunk, dtype=np.uint32), dtype="<u8")
@@ -247,8 +247,8 @@ class TokenStore:
     def verify(self) -> None:
         """Read both files whole and compare their SHA-256, ids and offsets.
 
-        The digests detect damage. A store that was made wrong has right digests, so its numbers are
-        checked as well.
+        The digests detect damage. A store that a faulty program wrote has correct digests, so its
+        numbers are checked as well.
 
         Raises:
             DataError: a file has changed since it was written, or holds impossible numbers.
@@ -265,7 +265,8 @@ class TokenStore:
         are_possible = True
         end = -1
         for offsets in self._verified("offsets.bin", "<u8"):
-            # Each greater than the one before. Beyond 2^63 they are below 0 here, which fails too.
+            # Each offset must be greater than the previous one. Offsets from 2^63 on become
+            # negative here, so they fail too.
             are_possible &= bool((np.diff(offsets.astype(np.int64), prepend=end) > 0).all())
             are_possible &= end >= 0 or int(offsets[0]) == 0
             end = int(offsets[-1].astype(np.int64))
@@ -345,21 +346,21 @@ class TokenStore:
             max_tokens: longer sides are cut to this many tokens, their closing special tokens kept.
 
         Raises:
-            DataError: the offsets found are not possible ones: the store is damaged.
+            DataError: the store is damaged: it holds impossible offsets.
         """
         # A row's three offsets are consecutive: of its source, its target, and the next row.
         places = 2 * (self._first_rows[pair_indices] + rows)
         offsets = self._offsets.gather(places, np.full_like(places, 3))
         bounds = offsets.astype(np.int64).reshape(-1, 3)
         lengths = np.diff(bounds, axis=1)  # (n, 2): source and target
-        # Before anything is read by them.
+        # Check the offsets before anything is read by them.
         if (lengths < 1).any() or bounds.min(initial=0) < 0 or bounds.max(initial=0) > self._size:
             raise DataError(
                 "is damaged or incomplete (invalid offsets); prepare the corpus again",
                 path=self._offsets.path,
             )
         tokens = self._tokens.gather(bounds[:, 0], lengths.sum(axis=1)).astype(np.int64)
-        # Where each side ends among the tokens that were read, in which the sides take turns.
+        # The end of each side in the tokens that were read, where source and target alternate.
         ends = np.cumsum(lengths).reshape(-1, 2)
         sides = [
             self._side(ends[:, side] - lengths[:, side], lengths[:, side], max_tokens)
@@ -381,8 +382,8 @@ class TokenStore:
         ends = np.cumsum(lengths)
         shifts = np.repeat(starts - (ends - lengths), lengths)
         index = shifts + np.arange(len(shifts))
-        # The last tokens of a cut sentence give way to its closing ones; if nothing was cut,
-        # they are those already.
+        # The closing tokens replace the last tokens of a cut sentence; if nothing was cut, the last
+        # tokens are the closing ones already.
         for back in range(1, 1 + closing):
             index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)
         return index, lengths
@@ -409,6 +410,6 @@ class _RandomReads:
         """Return the numbers ``start : start + length`` of all parts, concatenated."""
         size = self._dtype.itemsize
         spans = zip((lengths * size).tolist(), (starts * size).tolist(), strict=True)
-        # pread has no position of its own, so several threads can share the file
+        # pread does not use the file's position, so several threads can share the file
         pieces = [os.pread(self._file, *span) for span in spans]
         return np.frombuffer(b"".join(pieces), dtype=self._dtype)

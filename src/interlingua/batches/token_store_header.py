@@ -1,7 +1,7 @@
 """The header of a token store, checked before any of its values are used.
 
-Its checksum finds damage. It does not authenticate the store's writer, so names, types and sizes
-are checked as well.
+The header's checksum detects damage. It does not authenticate the writer of the store, so names,
+types and sizes are checked as well.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def _header_problem(header: dict[str, Any]) -> str:
-    """Return the first error in a header, even if its checksum is right.
+    """Return the first error in a header, or an empty text.
 
-    The result is empty if there is none. No writer of this library makes such a header.
+    A header with a correct checksum can have errors too, but this library never writes such a one.
     """
     numbers = {"vocabulary_size": MAX_VOCABULARY, "closing_tokens": 1 << 16}
     for key, most in numbers.items():
@@ -60,7 +60,8 @@ def _header_problem(header: dict[str, Any]) -> str:
         return (
             f"vocabulary_digest: expected a text, found {_brief(header.get('vocabulary_digest'))}"
         )
-    # The vocabulary's size is a number by now, which decides how ids are stored.
+    # The vocabulary's size, which the checks above have found to be a number, decides how ids are
+    # stored.
     dtype = id_dtype(header["vocabulary_size"]).str
     if header.get("dtype") != dtype:
         return f"dtype: expected {dtype!r} for this vocabulary, found {_brief(header.get('dtype'))}"

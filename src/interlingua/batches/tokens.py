@@ -37,7 +37,8 @@ class TokenBatch(NamedTuple):
         """Pack token id sequences.
 
         Raises:
-            DataError: there is no sequence, one is empty, or the languages are not as many.
+            DataError: there is no sequence, a sequence is empty, or the number of languages
+                differs from that of the sequences.
         """
         if not sequences:
             raise DataError("expected a batch of at least one sequence, found none")
@@ -58,7 +59,8 @@ class TokenBatch(NamedTuple):
         """Pack sequences that are concatenated already.
 
         Raises:
-            DataError: a sequence is empty, or ids, lengths and languages do not belong together.
+            DataError: a sequence is empty, or the numbers of ids, lengths and languages do not
+                match.
         """
         if len(languages) != len(lengths):
             raise DataError(
@@ -70,7 +72,7 @@ class TokenBatch(NamedTuple):
             raise DataError(
                 f"sequence {empty} of the batch has no tokens; remove empty texts before batching"
             )
-        # int32, as attention kernels take boundaries
+        # int32, because attention kernels take boundaries in this type
         cu_seqlens = np.zeros(len(lengths) + 1, dtype=np.int32)
         np.cumsum(lengths, out=cu_seqlens[1:])
         if int(cu_seqlens[-1]) != len(input_ids):
@@ -92,13 +94,13 @@ class TokenBatch(NamedTuple):
         return self.cu_seqlens.diff()
 
     def sequence_ids(self) -> Int64[Tensor, " t"]:
-        """Return the index of its sequence for each token."""
+        """Return for each token the index of its sequence."""
         index = torch.arange(self.batch_size, device=self.cu_seqlens.device)
-        # with a known size, a GPU need not wait for the lengths
+        # with a known output size the host need not wait for the lengths from a GPU
         return torch.repeat_interleave(index, self.lengths, output_size=len(self.input_ids))
 
     def positions(self) -> Int64[Tensor, " t"]:
-        """Return the position in its sequence for each token, from 0."""
+        """Return for each token its position in its sequence, from 0."""
         starts = torch.repeat_interleave(
             self.cu_seqlens[:-1], self.lengths, output_size=len(self.input_ids)
         )
@@ -115,7 +117,7 @@ class TokenBatch(NamedTuple):
     def pinned(self) -> TokenBatch:
         """Return the batch in page-locked memory.
 
-        A GPU copies from there while the host continues.
+        A GPU can copy from such memory while the host continues.
         """
         return self._replace(
             input_ids=self.input_ids.pin_memory(), cu_seqlens=self.cu_seqlens.pin_memory()
@@ -141,7 +143,7 @@ class BatchPosition(NamedTuple):
     seed: int
     step: int
     side: str
-    """``"a"`` or ``"b"``: the sides of a pair are drawn for independently."""
+    """``"a"`` or ``"b"``: the draws for the two sides of a pair are independent."""
     first_row: int = 0
     """Row of the first sequence in the step's global batch."""
 

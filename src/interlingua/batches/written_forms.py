@@ -1,8 +1,8 @@
 """Some sentences of a batch in another form: capitals, typos, without punctuation.
 
-A batch holds tokens, while forms are made of text. So the sentences that are drawn are decoded,
-written in one of the forms of ``corpus.forms.variants``, and encoded again. The form of
-a sentence is a pure function of (seed, step, its tokens), so all terms of a loss read the same one.
+A batch holds tokens, but forms can only be made from text. So the drawn sentences are decoded,
+written in one of the forms of ``corpus.forms.variants``, and encoded again. The form of a sentence
+is a pure function of (seed, step, its tokens), so all terms of a loss get the same form.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class WrittenForms:
     def __call__(self, batch: TokenBatch, *, seed: int, step: int) -> TokenBatch:
         """Return the batch with some of its sentences in another form.
 
-        A sentence stays as it is if it does not have the form (capitals of Thai).
+        A sentence stays unchanged if the form does not exist for it (such as capitals in Thai).
 
         Args:
             batch: the sentences.

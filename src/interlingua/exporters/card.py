@@ -28,7 +28,7 @@ TAGS = ("feature-extraction", "sentence-similarity", "interlingua")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Provenance:
-    """The facts of a card besides the model itself; unknown ones are left out."""
+    """Facts for a card that the model itself does not hold; unknown facts are left out."""
 
     name: str
     """Heading of the card."""
@@ -41,8 +41,8 @@ class Provenance:
     sources: tuple[tuple[str, str, int], ...] = ()
     """Name, license and training pairs of each source."""
     results: tuple[tuple[str, str, str, float], ...] = ()
-    """Task, settings that are not the task's or the model's own, measure and mean over its
-    languages."""
+    """Task, settings that differ from those of the task and the model, measure, and the measure's
+    mean over the languages."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the libraries it was trained with."""
 
@@ -60,9 +60,9 @@ def read_provenance(
     Args:
         run: the folder that ``interlingua train`` wrote, or None.
         name: of the model.
-        digest: of the model, by which its results are recognized.
-        license: of the model. The licenses of the data are listed next to it; whether they allow it
-            is the user's decision.
+        digest: of the model; results of this model are recognized by it.
+        license: of the model. The card lists the licenses of the data next to it; the user has to
+            decide whether they allow the license of the model.
         results: files that ``interlingua evaluate`` wrote, or folders of them; those of other
             models are left out, with a warning.
 
@@ -72,14 +72,14 @@ def read_provenance(
     record: dict[str, Any] = {}
     if run is not None and (run / MANIFEST).exists():
         record = _read_json(run / MANIFEST)
-    # The config as the user wrote it, which names the corpus; data and method may be missing.
+    # The config as the user wrote it, which names the corpus; it may lack data and method.
     config = record.get("requested", {})
     corpus = _corpus_manifest(config.get("data", {}).get("corpus"))
     languages: tuple[str, ...] = ()
     sources: tuple[tuple[str, str, int], ...] = ()
     if corpus is not None:
         languages = corpus.languages
-        # A source that has no training pairs left has taught the model nothing.
+        # The model has learned nothing from a source that has no training pairs left.
         sources = tuple((s.name, s.license, s.train) for s in corpus.sources if s.train)
     return Provenance(
         name=name,
@@ -101,7 +101,7 @@ def model_card(
         encoder: the model.
         provenance: the facts besides the model itself.
         usage: the section on how to use it; default: with sentence-transformers.
-        library: loads it.
+        library: name of the library that loads the model.
     """
     parts = [
         _front_matter(provenance, library),
@@ -132,11 +132,11 @@ def model_card(
 
 
 def forms_note(forms: Sequence[str], library: str = LIBRARY) -> str:
-    """Describe which forms of texts the model undoes, and which of them other libraries do not.
+    """Describe the forms of texts that the model undoes, and those that only this library undoes.
 
     Args:
         forms: of the vocabulary.
-        library: loads the model.
+        library: name of the library that loads the model.
     """
     note = f"Undone before a text is tokenized: {', '.join(forms)}."
     # llama.cpp has a tokenizer of its own, and reads no tokenizer.json.
@@ -152,7 +152,8 @@ def forms_note(forms: Sequence[str], library: str = LIBRARY) -> str:
 
 def _front_matter(provenance: Provenance, library: str) -> str:
     """Return YAML with all strings in quotes: ``no`` is Norwegian, not false."""
-    # The hub takes two letters where there are, and three otherwise; scripts of a language are one.
+    # The hub takes codes of two letters where they exist, else of three; the scripts of a language
+    # share its code.
     languages = sorted(
         {
             resolve_language(code).iso1 or resolve_language(code).iso3
@@ -176,7 +177,7 @@ def stock_usage(encoder: Encoder, name: str, *, in_bytes: bool = False) -> str:
     Args:
         encoder: the model.
         name: of the model.
-        in_bytes: its weights are token vectors in int8.
+        in_bytes: whether its weights are token vectors in int8.
     """
     prompts = encoder.settings.prompts
     arguments = ""
@@ -185,7 +186,7 @@ def stock_usage(encoder: Encoder, name: str, *, in_bytes: bool = False) -> str:
     # sentence-transformers cuts vectors after its modules have scaled them.
     if encoder.settings.truncate_dim is not None and encoder.settings.normalize:
         arguments += ", normalize_embeddings=True"
-    # Without it transformers would take the weights for BERT's.
+    # Without this code transformers would load the weights as those of BERT.
     code = ""
     if encoder.backbone.config.positions == "alibi":
         code = ", trust_remote_code=True"
@@ -253,16 +254,16 @@ def _corpus_manifest(corpus: str | None) -> Manifest | None:
 
 
 def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, str, float], ...]:
-    """Return the scores of the model's own results.
+    """Return the scores from the results of this model only.
 
-    Each has task, settings, main measure and its mean over subsets.
+    Each has the task, the settings, the main measure, and the measure's mean over the subsets.
     """
     files = _result_files(paths)
     found = []
     others = 0
     for file in files:
         content = _read_json(file)
-        # A file of someone else's may lack any of these keys, or have other types under them.
+        # A file from another tool may lack any of these keys, or have values of other types.
         try:
             scores = [
                 entry["main_score"] for split in content["scores"].values() for entry in split
@@ -273,7 +274,7 @@ def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, st
             if model.get("digest") != digest:
                 others += 1
                 continue
-            # Only what differs from the task's and the model's own settings is worth a cell.
+            # The table shows only settings that differ from those of the task and the model.
             changed = [f"{option}={_words(own['settings'][option])}" for option in own["changed"]]
             settings = ", ".join([*model["overrides"], *changed])
             mean = sum(scores) / len(scores)

@@ -1,17 +1,17 @@
 """One directory for every runtime, with the weights kept once, in eight bits.
 
 The matrices are float8 (e4m3: 4 bits of exponent, 3 of mantissa), a type that transformers and
-sentence-transformers read from a weight file as they read any other. ``onnx/weights.safetensors``
-holds them, and everything refers to it:
+sentence-transformers read from a weight file like any other type. ``onnx/weights.safetensors``
+holds the matrices, and these files refer to it:
 
 - ``model.safetensors.index.json``, from which transformers, sentence-transformers and interlingua
   load the model;
 - ``onnx/model.onnx``: its tensors are ranges of bytes of that file, widened to float32 when a
   session starts;
-- ``onnx/model_quantized.onnx``, the same with products of integers: it rounds the widened matrices
-  to int8 rows, which onnxruntime also does only once, when the session starts.
+- ``onnx/model_quantized.onnx``, the same graph with products of integers: it rounds the rows of the
+  widened matrices to int8; onnxruntime also does this only once, when the session starts.
 
-ONNX allows no file outside the graph's folder, so the weights are there and not next to
+ONNX allows no file outside the graph's folder, so the weights are in this folder and not next to
 ``config.json``.
 """
 
@@ -54,13 +54,13 @@ NAME = "float8"
 """Name of the weights' format in the graphs and ``config.json``."""
 WEIGHTS_FILE = "weights.safetensors"
 EXACT_FILE = "dense.bin"
-"""The float32 matrices after pooling, one after another; they are too precise for eight bits."""
+"""File of the float32 matrices after pooling, which need more precision than eight bits have."""
 INDEX_FILE = "model.safetensors.index.json"
 UINT8 = 2
 INT8 = 3
 INT32 = 6
 ONNX_FLOAT8 = 17
-"""ONNX's numbers of the types."""
+"""Numbers that ONNX has for the types."""
 
 
 def write_compact(encoder: Encoder, folder: Path) -> None:
@@ -78,7 +78,8 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
         raise ConfigError(
             "--compact supports only transformers; for token vectors use --dtype int8"
         )
-    # A graph refers to whole tensors of the weight file, so each of our matrices must be one.
+    # A graph can refer only to whole tensors of the weight file, so each of our matrices must be
+    # one tensor.
     family_name = encoder.backbone.config.model_type
     family = FAMILIES[family_name]
     if any(len(stack.ours) != len(stack.theirs) or stack.swaps_halves for stack in family.layer):
@@ -86,7 +87,7 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
             f"--compact does not support the matrices of a {family_name} model; export without"
             " --compact"
         )
-    # The rounded values are what all runtimes see, so the graphs are built from them too.
+    # All runtimes get the rounded values, so the graphs are built from them too.
     rounded = rounded_encoder(encoder)
     graphs = (folder / ONNX_FILES["onnx"]).parent
     graphs.mkdir(exist_ok=True)
@@ -96,15 +97,15 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
         name: tensor.to(FLOAT8 if _is_matrix(tensor) else torch.float32)
         for name, tensor in tensors.items()
     }
-    # The entry by which transformers recognizes weights of PyTorch.
+    # transformers recognizes weights of PyTorch by this metadata entry.
     write_safetensors(weights, stored, {"format": "pt"})
-    # The index by which transformers loads several weight files; here it names one.
+    # transformers uses this index to load several weight files; here it names only one.
     size = sum(tensor.nbytes for tensor in stored.values())
     weight_map = dict.fromkeys(sorted(stored), f"{graphs.name}/{WEIGHTS_FILE}")
     write_model_json(
         folder / INDEX_FILE, {"metadata": {"total_size": size}, "weight_map": weight_map}
     )
-    # One object for both graphs: the second finds the matrices that the first has put there.
+    # Both graphs use the same object, so that the second finds the matrices of the first in it.
     exact = SharedFloats(graphs / EXACT_FILE)
     for kind, keeps in (("onnx", Float8Weights), ("onnx int8", Float8AsInt8Weights)):
         graph = build_graph(rounded, keeps(weights, family_name), exact=exact)
@@ -124,7 +125,7 @@ def rounded_encoder(encoder: Encoder) -> Encoder:
         name: _rounded(name, tensor).to(tensor.dtype)
         for name, tensor in encoder.backbone.state_dict().items()
     }
-    # Made without memory for its weights, which are then the rounded ones themselves.
+    # Built without memory for weights; the rounded tensors then become its weights.
     with meta_device():
         backbone = type(encoder.backbone)(encoder.backbone.config)
     backbone.load_state_dict(weights, assign=True)
@@ -135,7 +136,7 @@ def _rounded(name: str, tensor: Tensor) -> Tensor:
     """Return a matrix in float8, anything else unchanged."""
     if not _is_matrix(tensor):
         return tensor
-    # torch would turn too large values into NaN without a warning.
+    # torch would turn values that are too large into NaN without a warning.
     largest = tensor.abs().max().item()
     if largest > torch.finfo(FLOAT8).max:
         raise ConfigError(
@@ -146,9 +147,9 @@ def _rounded(name: str, tensor: Tensor) -> Tensor:
 
 
 def _is_matrix(tensor: Tensor) -> bool:
-    """Return whether eight bits save memory for this tensor.
+    """Return whether storing this tensor in eight bits saves memory.
 
-    They do not for a bias, norm or token type.
+    It saves none for a bias, a norm or the token types.
     """
     return tensor.ndim == 2 and len(tensor) > 2
 
@@ -159,8 +160,8 @@ class StoredWeights:
     They are read from the file, which other graphs share.
 
     Args:
-        path: a safetensors file: 8 bytes that give the length of the header, the header as JSON,
-            the data.
+        path: a safetensors file. It holds 8 bytes with the length of the header, the header as
+            JSON, and the data.
         model_type: of the encoder, which decides the names of its parameters there.
     """
 
@@ -169,7 +170,7 @@ class StoredWeights:
     def __init__(self, path: Path, model_type: str) -> None:
         self.model_type = model_type
         self.file = path.name
-        # The data's offsets in the header count from its end.
+        # The header counts the offsets of the data from the header's end.
         with path.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
             self._header: dict[str, Any] = parse_json(opened.read(length).decode("utf-8"))
@@ -179,9 +180,9 @@ class StoredWeights:
         """Add a matrix to a graph, and return its name.
 
         Args:
-            graph: to add it to.
-            name: the parameter's in the encoder.
-            kind: ONNX_FLOAT8, or UINT8 for its bytes.
+            graph: graph to add the matrix to.
+            name: name of the parameter in the encoder.
+            kind: ONNX_FLOAT8, or UINT8 for the bytes of the matrix.
         """
         described = self._header[huggingface_name(name, self.model_type)]
         start, end = described["data_offsets"]
@@ -200,10 +201,10 @@ class StoredWeights:
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
         """Add a lookup, see ``Weights``; the table itself stays in eight bits.
 
-        onnxruntime gathers no rows of float8, so their bytes are looked up in a table of the 256
-        values.
+        onnxruntime can't gather rows of float8. So the bytes of the rows are gathered, and then
+        looked up in a table of the 256 values.
         """
-        # Two of the bytes mean NaN; no weight is stored as one of them.
+        # Two of the 256 bytes mean NaN; no weight is stored as one of these two.
         values = torch.arange(256, dtype=torch.uint8).view(FLOAT8).float().nan_to_num().numpy()
         codes = graph.add("Gather", self.tensor(graph, f"{name}.weight", UINT8), "input_ids")
         constant = graph.constant(values, "float8_values")
@@ -223,7 +224,7 @@ class StoredWeights:
 
 
 class Float8Weights(StoredWeights):
-    """Matrices in float8 in a file that other graphs share; computed with in float32."""
+    """Matrices in float8, in a file that other graphs share; computations are in float32."""
 
     def linear(
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
@@ -234,7 +235,7 @@ class Float8Weights(StoredWeights):
 
 
 class Float8AsInt8Weights(StoredWeights, Int8Weights):
-    """The same file, rounded to int8 rows when a session starts, for products of integers."""
+    """Matrices of the same file, rounded to int8 at session start, for products of integers."""
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
         """Add the int8 matrix and its scales, see ``Int8Weights``.
@@ -246,7 +247,7 @@ class Float8AsInt8Weights(StoredWeights, Int8Weights):
         magnitudes = graph.add("Abs", values)
         # The largest number of each row, (out, 1).
         largest = graph.add("ReduceMax", magnitudes, graph.constant(np.array([1])), keepdims=1)
-        # A row of zeros needs a scale that can be divided by.
+        # The scale is a divisor, so it must not be 0 for a row of zeros.
         largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
         scales = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST)))
         codes = graph.add("Cast", graph.add("Round", graph.add("Div", values, scales)), to=INT8)

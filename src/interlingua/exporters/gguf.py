@@ -1,9 +1,9 @@
-"""A model as one GGUF file, with its tokenizer inside, for llama.cpp and what is built on it.
+"""A model as one GGUF file, with its tokenizer inside, for llama.cpp and programs based on it.
 
-llama.cpp has one code for each architecture and tokenizer, and takes from the file only numbers and
-names. So a model is written as ``bert``, the one that fits, after everything that this code would
-compute in another way has been refused. It has no architecture of its own for XLM-R: the position
-table is written from the row of the first token on, and the rest is the same.
+llama.cpp has fixed code for each architecture and tokenizer, and reads only numbers and names from
+the file. So a model is written as ``bert``, the architecture that fits, after a check that refuses
+every part that this code would compute in another way. llama.cpp has no architecture for XLM-R, so
+the position table is written without the rows before that of the first token; the rest is the same.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from interlingua.errors import ConfigError, import_extra
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 _KINDS: dict[str, str] = {"float32": "F32", "float16": "F16", "int8": "Q8_0"}
-"""Storage formats of matrices, by the name of ``--dtype``; Q8_0 has a scale for each 32 numbers of
-a row."""
+"""Storage formats of matrices, by the name of ``--dtype``; Q8_0 has one scale for 32 numbers of a
+row."""
 Q8_BLOCK = 32
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3
 """llama.cpp's types of tokens."""
 SENTENCEPIECE_NORMALIZERS = {"Precompiled", "Replace", "Strip"}
-"""Replace joins spaces; llama.cpp does the same, and strips."""
+"""Names of the normalizers of SentencePiece models; llama.cpp itself joins spaces, like Replace, and strips."""
 LAYER_NAMES = {
     "query": "attn_q",
     "key": "attn_k",
@@ -99,7 +99,7 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
         quantization = getattr(gguf.GGMLQuantizationType, kind)
         stored = gguf.quants.quantize(values, quantization)
         writer.add_tensor(parameter, stored, raw_dtype=quantization)
-    # The format has them in this order: header, facts, tensors.
+    # The format requires this order: header, metadata, tensors.
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -110,7 +110,7 @@ def refuse_other_shapes(encoder: Encoder) -> None:
     """Refuse a model that a GGUF file of architecture ``bert`` can't hold.
 
     Raises:
-        ConfigError: it can't; the message names the part.
+        ConfigError: the format can't hold the model; the message names the part.
     """
     settings = encoder.settings
     if isinstance(encoder.backbone, StaticBackbone):
@@ -174,7 +174,7 @@ def _refuse_other_tokenizers(vocabulary: Vocabulary) -> None:
 
 
 def _lowercases(vocabulary: Vocabulary) -> bool:
-    # Tried on a letter, as normalizers may be nested and named in several ways.
+    # Test with a letter, because normalizers may be nested and have various names.
     normalizer = vocabulary.tokenizer.normalizer
     return normalizer is not None and normalizer.normalize_str("A") == "a"
 
@@ -182,7 +182,7 @@ def _lowercases(vocabulary: Vocabulary) -> bool:
 def _frame(vocabulary: Vocabulary) -> tuple[int | None, int | None]:
     """Return the ids that the tokenizer puts before and after every text.
 
-    They are None unless it puts exactly one on either side.
+    Both are None unless the tokenizer puts exactly one id on each side.
     """
     ids = vocabulary.tokenizer.encode("a").ids
     bare = vocabulary.tokenizer.encode("a", add_special_tokens=False).ids
@@ -196,7 +196,7 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
     model = vocabulary.definition["model"]
     special = {token["id"] for token in vocabulary.definition["added_tokens"] if token["special"]}
     if vocabulary.model_type == "Unigram":
-        # llama.cpp's name of Unigram; its "llama" is SentencePiece's BPE.
+        # llama.cpp calls Unigram "t5"; "llama" is its name for SentencePiece's BPE.
         writer.add_tokenizer_model("t5")
         pieces = [piece for piece, _ in model["vocab"]]
         scores = [score for _, score in model["vocab"]]
@@ -215,16 +215,16 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
             if number not in special:
                 piece = _phantom_space(piece)
             pieces.append(piece)
-        # WordPiece takes the longest piece and reads no scores; this is what llama.cpp's own
-        # converter writes.
+        # WordPiece takes the longest piece and ignores scores; this is the value that llama.cpp's
+        # own converter writes.
         scores = [-1000.0] * len(pieces)
-    # Tokens that were added behind the model's own vocabulary.
+    # Tokens that were added after the model's own vocabulary.
     added = range(len(pieces), vocabulary.size)
     pieces += [vocabulary.tokenizer.id_to_token(number) for number in added]
     scores += [0.0] * len(added)
     unknown = vocabulary.unk_id
     kinds = [CONTROL if number in special else NORMAL for number in range(len(pieces))]
-    # Last, as the unknown token is one of the special ones too.
+    # Set this last, because the unknown token is also a special token.
     kinds[unknown] = UNKNOWN
     writer.add_token_list([piece.encode("utf-8") for piece in pieces])
     writer.add_token_scores(scores)
@@ -243,7 +243,7 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
 def _phantom_space(piece: str) -> str:
     """Return a WordPiece entry in llama.cpp's spelling.
 
-    It marks starts of words, not continuations.
+    llama.cpp marks starts of words, not continuations.
     """
     if piece.startswith("##"):
         return piece.removeprefix("##")
@@ -260,15 +260,15 @@ def _normalizers(vocabulary: Vocabulary) -> list[dict[str, Any]]:
 
 
 def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
-    """Return the weights by llama.cpp's names, without rows that no token reaches.
+    """Return the weights by llama.cpp's names, without table rows that no token uses.
 
-    Its positions start at 0.
+    In llama.cpp positions start at 0.
     """
     found = {}
     for name, tensor in backbone.state_dict().items():
         module, kind = name.rsplit(".", 1)
         values = _array(tensor)
-        # The table may have rows beyond the vocabulary, for a size that suits the hardware.
+        # The table may have more rows than the vocabulary, to reach a size that suits the hardware.
         if module == "word_embeddings":
             values = values[:vocabulary_size]
         if module == "position_embeddings":
@@ -280,7 +280,7 @@ def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
             found[f"blk.{number}.{LAYER_NAMES[part]}.{kind}"] = values
         else:
             found[f"{OTHER_NAMES[module]}.{kind}"] = values
-    # A model without token types gets a row of zeros, which changes no sum.
+    # A model without token types gets a row of zeros, which does not change the embeddings.
     no_type = np.zeros((1, backbone.config.hidden_size), dtype=np.float32)
     found.setdefault("token_types.weight", no_type)
     return found

@@ -1,10 +1,10 @@
 """An encoder as an ONNX graph: token ids and their mask in, one vector per text out.
 
 The graph computes what the encoder does, operator by operator, with pooling and normalization
-inside, so that whoever runs it needs a tokenizer and nothing else. Every function here adds nodes
-to the graph and returns the name of the tensor that they give; no numbers flow yet. Unlike the
-encoder, which packs texts without gaps, a graph takes padded batches: a mask keeps padding out of
-attention, positions and pooling.
+inside, so that running it needs only a tokenizer. Every function here adds nodes to the graph and
+returns the name of the tensor that the nodes compute; the computation itself takes place later.
+Unlike the encoder, which packs texts without gaps, a graph takes padded batches: a mask excludes
+padding from attention, positions and pooling.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from interlingua.exporters.graph_weights import FLOAT, FloatWeights, Matrix, Wei
 from interlingua.storage.arrays import SMALLEST_LENGTH
 
 BOOL = 9
-"""ONNX's number of the type."""
+"""Number that ONNX has for the type."""
 MASKED = -10_000.0
-"""Added to the attention to padding: its softmax is 0, and half precision can hold it."""
+"""Value added to attention scores of padding: the softmax becomes 0; half precision holds it."""
 
 
 def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | None = None) -> Any:
@@ -42,8 +42,8 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
 
     Args:
         encoder: the model.
-        weights: stores its matrices.
-        exact: stores the matrices after pooling; default: in the graph, in float32.
+        weights: object that stores the encoder's matrices.
+        exact: object that stores the matrices after pooling; default: in the graph, in float32.
 
     Raises:
         MissingExtraError: the package ``onnx`` is not installed.
@@ -62,14 +62,14 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
     exact = exact or FloatWeights()
     for number, layer in enumerate(encoder.post_pooling):
         pooled = _after_pooling(graph, exact, pooled, layer, f"post_pooling.{number}")
-    # Cut before it is normalized, so that the cut vector has length 1.
+    # Cut the vector before normalization, so that the cut vector has length 1.
     if encoder.dim < encoder.full_dim:
         start = graph.constant(np.array([0]))
         end = graph.constant(np.array([encoder.dim]))
         pooled = graph.add("Slice", pooled, start, end, graph.constant(np.array([1])))
     if settings.normalize:
         pooled = _normalized(graph, pooled)
-    # Gives the last tensor, whichever it is, the name of the output.
+    # This node gives the last tensor, whichever it is, the name of the output.
     graph.add("Identity", pooled, name=OUTPUT_NODE)
     facts = {
         "digest": encoder.digest(),
@@ -105,10 +105,10 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
 
 def _places(graph: Graph, backbone: Backbone) -> str:
     """Return each token's row in the position table (batch, length); padding has row 0."""
-    # The first token counts 1 at any position, so padding on the left shifts nothing.
+    # The first real token has count 1 wherever it is, so padding on the left shifts no position.
     counted = graph.add("CumSum", "attention_mask", graph.constant(np.int64(1)))
     places = graph.add("Add", counted, graph.constant(np.int64(backbone.config.first_position - 1)))
-    # Padding on the left counts 0, which may be a row before the table's first.
+    # Padding on the left has count 0, which may give a row number below 0.
     return graph.add("Max", places, graph.constant(np.int64(0)))
 
 
@@ -118,14 +118,14 @@ def _embedded(graph: Graph, backbone: Backbone, weights: Weights, words: str, pl
     row = None
     if types is not None:
         row = graph.constant(_array(types.weight[0]), "token_type_embedding")
-    # Without learned positions the layers turn queries and keys, or change the scores.
+    # Without learned positions the layers rotate queries and keys, or add terms to the scores.
     if backbone.position_embeddings is None:
         if row is None:
             return words
         return graph.add("Add", words, row)
     positions = _array(backbone.position_embeddings.weight)
     table = weights.floats(graph, positions, "position_embeddings")
-    # The type is the same for all tokens: added to the table, it costs nothing per token.
+    # All tokens have the same type: if it is added to the table, it costs nothing per token.
     if row is not None:
         table = graph.add("Add", table, row)
     return graph.add("Add", words, graph.add("Gather", table, places))
@@ -148,7 +148,7 @@ class _Sentences:
         self.max_tokens = config.max_tokens
         self.heads = config.num_attention_heads
         self.head_width = config.hidden_size // self.heads
-        # 0 for tokens and MASKED for padding, (batch, 1, 1, length): for all heads and queries.
+        # (batch, 1, 1, length), for all heads and queries: 0 for tokens and MASKED for padding.
         hidden = graph.add("Sub", graph.constant(np.float32(1)), mask)
         hidden = graph.add("Mul", hidden, graph.constant(np.float32(MASKED)))
         self.padding = graph.add("Unsqueeze", hidden, graph.constant(np.array([1, 2])))
@@ -156,7 +156,7 @@ class _Sentences:
         shape = graph.add("Shape", "input_ids")
         by_head = graph.constant(np.array([self.heads, self.head_width]))
         self.by_head = graph.add("Concat", shape, by_head, axis=0)
-        # Made once for all layers that share a window, or the base of a rotation.
+        # Created once for all layers that share a window, or the base of a rotation.
         self._biases: dict[int | None, str] = {None: self.padding}
         self._rotations: dict[float, tuple[str, str]] = {}
 
@@ -188,14 +188,14 @@ class _Sentences:
         zero = graph.constant(np.int64(0))
         order = graph.add("Range", zero, length, graph.constant(np.int64(1)))
         column = graph.add("Unsqueeze", order, graph.constant(np.array([1])))
-        # Places may count padding, as only differences matter.
+        # These positions may count padding, because only differences matter.
         return graph.add("Abs", graph.add("Sub", column, order))
 
     def rotated(self, x: str, base: float) -> str:
         """Rotate queries or keys (batch, length, heads, w) by their positions.
 
-        Cosines and sines are looked up: a runtime in half precision could not compute them of large
-        angles.
+        Cosines and sines are looked up in a table, because a runtime in half precision could not
+        compute them for large angles.
         """
         graph = self.graph
         if base not in self._rotations:
@@ -212,7 +212,8 @@ class _Sentences:
                 graph.add("Unsqueeze", cosines, axis),
                 graph.add("Unsqueeze", sines, axis),
             )
-        # An element of the first half and its partner in the second are a point in the plane.
+        # An element of the first half and its counterpart in the second half form a point in a
+        # plane.
         cosine, sine = self._rotations[base]
         first, second = graph.split(x, 2)
         left = graph.add("Sub", graph.add("Mul", first, cosine), graph.add("Mul", second, sine))
@@ -245,10 +246,10 @@ class _GraphSteps:
         projections = {
             f"{self.name}.{part}": getattr(self.layer, part) for part in ("query", "key", "value")
         }
-        # Queries are divided by the square root of the width of a head, and so are the scores.
+        # Dividing the queries by the square root of a head's width divides the scores by it too.
         divisor = math.sqrt(spec.head_width)
         scale = np.ones(3 * spec.width, dtype=np.float32)
-        # A norm of the queries would undo it: then what it gives is divided.
+        # A norm of the queries would undo the division; then the output of the norm is divided.
         if not spec.query_key_norm:
             scale[: spec.width] = 1 / divisor
         matrices = {
@@ -258,7 +259,7 @@ class _GraphSteps:
         if spec.attention_bias:
             biases = [_array(projection.bias) for projection in projections.values()]
             offset = np.concatenate(biases) * scale
-        # One product instead of three: a large one uses the processor better.
+        # One large product instead of three small ones uses the processor better.
         joint = self.weights.linear(graph, x, Matrix(matrices, scale), offset, f"{self.name}.qkv")
         # Each (batch, length, heads, w).
         query, key, value = graph.split(joint, 3)
@@ -271,7 +272,7 @@ class _GraphSteps:
         if spec.rotary_base is not None:
             query = sentences.rotated(query, spec.rotary_base)
             key = sentences.rotated(key, spec.rotary_base)
-        # (batch, heads, length, w), the keys with their last two exchanged.
+        # (batch, heads, length, w); for the keys the last two axes are exchanged.
         query = graph.add("Transpose", query, perm=[0, 2, 1, 3])
         value = graph.add("Transpose", value, perm=[0, 2, 1, 3])
         key = graph.add("Transpose", key, perm=[0, 2, 3, 1])
@@ -290,7 +291,7 @@ class _GraphSteps:
         inner = _linear(self.graph, self.weights, x, self.layer.intermediate, name)
         if not spec.gated:
             return _activation(self.graph, inner, spec.activation)
-        # A gated layer's matrix holds both, one above the other.
+        # The matrix of a gated layer holds the weights of both, one above the other.
         first, gate = self.graph.split(inner, 2)
         return self.graph.add("Mul", _activation(self.graph, first, spec.activation), gate)
 
@@ -308,7 +309,7 @@ class _GraphSteps:
 
 def _linear(graph: Graph, weights: Weights, x: str, linear: nn.Linear, name: str) -> str:
     matrix = Matrix({f"{name}.weight": _array(linear.weight)})
-    # torch's own types say that a layer always has a bias.
+    # According to torch's type hints a layer always has a bias, but it may be None.
     bias: Tensor | None = linear.bias
     values = None if bias is None else _array(bias)
     return weights.linear(graph, x, matrix, values, name)
@@ -324,7 +325,7 @@ def _norm(graph: Graph, x: str, norm: nn.LayerNorm, name: str) -> str:
 def _activation(graph: Graph, x: str, name: str) -> str:
     if name in ("silu", "swish"):
         return graph.add("Mul", x, graph.add("Sigmoid", x))
-    # Of the gelus only the plain one is exact, gelu_new and its like are the formula with tanh.
+    # Only "gelu" is exact; gelu_new and similar names mean the approximation by tanh.
     if name.startswith("gelu"):
         return graph.add("Gelu", x, approximate="none" if name == "gelu" else "tanh")
     return graph.add({"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}[name], x)
@@ -332,7 +333,7 @@ def _activation(graph: Graph, x: str, name: str) -> str:
 
 def _without_special(graph: Graph, encoder: Encoder, mask: str) -> str:
     """Return the mask without the tokens that the tokenizer puts around a text."""
-    # A 0 or 1 for each entry of the vocabulary, looked up like an embedding.
+    # A 0 or 1 for each entry of the vocabulary, which is looked up like an embedding.
     counts = np.ones(encoder.backbone.config.vocab_size, dtype=np.int8)
     counts[encoder.special_ids.cpu().numpy()] = 0
     kept = graph.add("Gather", graph.constant(counts, "pooled_tokens"), "input_ids")
@@ -346,15 +347,15 @@ def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "
     if mode == "mean":
         total = graph.add("ReduceSum", graph.add("Mul", states, column), axis, keepdims=0)
         count = graph.add("ReduceSum", column, axis, keepdims=0)
-        # At least 1: a text without tokens has a sum of zeros, which stays.
+        # Divide by at least 1: a text without tokens has a sum of zeros, which stays zero.
         return graph.add("Div", total, graph.add("Max", count, graph.constant(np.float32(1))))
     if mode == "max":
         kept = graph.add("Cast", column, to=BOOL)
         lowest = graph.constant(np.finfo(np.float32).min)
         largest = graph.add("ReduceMax", graph.add("Where", kept, states, lowest), axis, keepdims=0)
-        # Times 0 for a text without tokens: its largest number is the lowest there is.
+        # Multiply by 0 for a text without tokens, whose maximum is the lowest possible number.
         return graph.add("Mul", largest, graph.add("ReduceMax", column, axis, keepdims=0))
-    # The place of the first token: 0, unless padding is on the left.
+    # The position of the first token, which is 0 unless padding is on the left.
     first = graph.add("ArgMax", mask, axis=1, keepdims=1)
     return graph.add("GatherND", states, first, batch_dims=1)
 
@@ -364,7 +365,7 @@ def _after_pooling(
 ) -> str:
     """Add a Dense or Normalize layer.
 
-    Weights stay in float32, because a map that is rounded removes nothing exactly.
+    Weights stay in float32, because a rounded linear map removes no component exactly.
     """
     if not isinstance(layer, Dense):
         return _normalized(graph, vectors)
@@ -376,7 +377,7 @@ def _after_pooling(
 
 def _normalized(graph: Graph, vectors: str) -> str:
     length = graph.add("ReduceL2", vectors, graph.constant(np.array([-1])), keepdims=1)
-    # As normalize_rows does: a vector of zeros stays one.
+    # As in normalize_rows, a vector of zeros stays a vector of zeros.
     length = graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH)))
     return graph.add("Div", vectors, length)
 

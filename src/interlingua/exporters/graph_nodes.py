@@ -13,7 +13,7 @@ from interlingua.errors import import_extra
 INPUTS = ("input_ids", "attention_mask")
 OUTPUT_NODE = "sentence_embedding"
 OPSET = 20
-"""The first with Gelu."""
+"""Version of ONNX's operators, the first with Gelu."""
 IR_VERSION = 9
 
 
@@ -31,9 +31,9 @@ class Graph:
         self._external: dict[str, Any] = {}
 
     def constant(self, values: Any, name: str = "") -> str:
-        """Add a tensor of fixed values; small ones that are equal are stored once."""
+        """Add a tensor of fixed values; equal small tensors are stored only once."""
         array = np.asarray(values)
-        # Type, shape and values make up the name, so equal constants meet in one entry.
+        # The name consists of type, shape and values, so equal constants share one entry.
         name = name or f"{array.dtype}{list(array.shape)}_{array.ravel().tolist()}".replace(" ", "")
         self._constants[name] = array
         return name
@@ -54,7 +54,7 @@ class Graph:
         tensor = self._onnx.TensorProto(
             name=name, data_type=kind, dims=shape, data_location=self._onnx.TensorProto.EXTERNAL
         )
-        # ONNX keeps the place as texts by key.
+        # ONNX stores the place as pairs of key and text.
         for key, value in (("location", file), ("offset", offset), ("length", length)):
             entry = tensor.external_data.add()
             entry.key = key
@@ -65,9 +65,9 @@ class Graph:
     def add(
         self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any
     ) -> str:
-        """Add a node of one output and return the name of both.
+        """Add a node with one output; return the name that node and output share.
 
-        ONNX requires an order in which each node comes after those that it reads.
+        ONNX requires that each node comes after the nodes whose outputs it reads.
         """
         name = name or f"{operator}_{len(self._nodes)}"
         node = self._onnx.helper.make_node(
@@ -90,11 +90,11 @@ class Graph:
 
         Args:
             dim: width of the output.
-            metadata: kept with the graph.
+            metadata: texts that are stored in the graph's file.
         """
         helper = self._onnx.helper
         types = self._onnx.TensorProto
-        # A name in place of a number is a size that differs from call to call.
+        # A name instead of a number means a size that may differ from call to call.
         inputs = [
             helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS
         ]
@@ -105,7 +105,7 @@ class Graph:
         ]
         constants += self._external.values()
         graph = helper.make_graph(self._nodes, "encoder", inputs, [output], constants)
-        # Operators that are not ONNX's own belong to a domain; its version has to be named.
+        # Operators that are not ONNX's own belong to a domain, whose version has to be specified.
         foreign = {node.domain for node in self._nodes if node.domain}
         opsets = [
             helper.make_opsetid("", OPSET),

@@ -18,7 +18,7 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32
     Args:
         encoder: the model.
         kinds: the kinds of graphs in the directory.
-        dtype: that their weights are stored in.
+        dtype: type in which the weights of the graphs are stored.
     """
     heading = "## Use"
     # A compact directory has the section on sentence-transformers above this one.
@@ -95,13 +95,13 @@ def _gguf(encoder: Encoder, dtype: str) -> list[str]:
 def _tokenized(encoder: Encoder) -> list[str]:
     """Return code lines that tokenize the texts."""
     vocabulary = encoder.vocabulary
-    # Any id will do for padding, as the mask hides it, so long as the table has a row for it.
+    # Any id that has a row in the table can be used for padding, because the mask hides padding.
     pad_token = vocabulary.special_tokens.get("pad_token")
     pad_id = 0
     if pad_token:
         pad_id = vocabulary.pad_id
     lines = ['tokenizer = Tokenizer.from_file("tokenizer.json")']
-    # tokenizer.json has no place for this setting.
+    # tokenizer.json can't hold this setting.
     if vocabulary.spells_special_tokens:
         lines.append("tokenizer.encode_special_tokens = True")
     return [

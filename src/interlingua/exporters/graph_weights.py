@@ -1,9 +1,10 @@
 """Storage of an encoder's matrices in an ONNX graph: float32, float16, or int8 with a scale a row.
 
-With int8 the products are of integers too. A row w of a matrix is c * r, with integers c from -127
-to 127 and a scale r; a state x of a token is (a + b / 126) * s up to what two roundings leave, with
-integers a and b from -63 to 63 and a scale s. So x . w = s * (r * (a . c) + r / 126 * (b . c)): two
-products of integers, which processors do several times as fast as those of float32.
+With int8 the products are products of integers too. A row w of a matrix is c * r, with integers c
+from -127 to 127 and a scale r; a state x of a token is (a + b / 126) * s, with integers a and b
+from -63 to 63, a scale s, and an error that remains after two roundings. So x . w = s * (r * (a .
+c) + r / 126 * (b . c)): two products of integers, which processors compute several times as fast as
+products in float32.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from interlingua.encoder.directories.static_directory import int8_rows
 from interlingua.exporters.graph_nodes import Graph
 
 FLOAT = 1
-"""ONNX's number of float32."""
+"""Number that ONNX has for float32."""
 LARGEST_STATE = 63
 ZERO = 64
-"""Zero point of states from -63 to 63, kept without sign: 64 represents 0. More would overflow
-if there is no VNNI."""
+"""Zero point of states from -63 to 63, which are stored without sign: 64 represents 0. A larger
+range would overflow on processors without VNNI."""
 FINER = 2 * LARGEST_STATE
-"""The second rounding reaches half a step of the first to either side."""
+"""Ratio of the two scales: the second rounding covers half a step of the first on each side."""
 SMALLEST = 1e-12
-"""A token's scale is that of a state at least so large, so that zeros can be divided by it."""
+"""Minimum size of a state that decides a token's scale, so that zeros do not get a scale of 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Matrix:
 
     @property
     def values(self) -> Float32[ndarray, "out in"]:
-        """The matrix itself."""
+        """The stacked and scaled matrix."""
         stacked: Float32[ndarray, "out in"] = np.concatenate(list(self.parts.values()))
         if self.row_scales is not None:
             stacked = stacked * self.row_scales[:, None]
@@ -56,7 +57,7 @@ class Weights(Protocol):
     """The type that they are stored in."""
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """Add a tensor as it is computed with."""
+        """Add a tensor in the type in which it is used in computations."""
         ...
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
@@ -71,7 +72,7 @@ class Weights(Protocol):
 
 
 class FloatWeights:
-    """Matrices in float32, or float16 on disk; computed with in float32.
+    """Matrices in float32, or in float16 on disk; computations are in float32.
 
     Args:
         name: float32 or float16.
@@ -93,7 +94,7 @@ class FloatWeights:
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
     ) -> str:
         """Compute X W' + b, see ``Weights``."""
-        # Transposed here, once, and not by a node of the graph.
+        # Transpose the matrix once, here, and not by a node of the graph.
         weight = np.ascontiguousarray(matrix.values.T)
         product = graph.add("MatMul", x, self.floats(graph, weight, f"{name}.weight"))
         return biased(graph, product, bias, name)
@@ -109,9 +110,9 @@ class Int8Weights:
 
     The embedding tables are stored in the same way.
 
-    A token's state is rounded twice with scales of its own: to 7 bits, and the remainder to 7 bits
+    Each token's state is rounded twice, with its own scales: to 7 bits, and the remainder to 7 bits
     more. One scale for all states, as in ``DynamicQuantizeLinear``, is coarse if a few values are
-    large. Only one rounding costs ten times the accuracy of both. All operators are ONNX's own.
+    large. With only one rounding the errors are ten times as large. All operators are ONNX's own.
     """
 
     name = "int8"
@@ -123,7 +124,7 @@ class Int8Weights:
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
         """Look up the rows of a table, see ``Weights``."""
         codes, scales = int8_rows(torch.from_numpy(table))
-        # Looked up first and widened then: few rows of the table are in a batch.
+        # Look up the rows first and widen them then: a batch has only few rows of the table.
         rows = graph.add("Gather", graph.constant(codes.numpy(), name), "input_ids")
         rows = graph.add("Cast", rows, to=FLOAT)
         column = graph.constant(scales[:, None].numpy(), f"{name}.scale")
@@ -147,13 +148,13 @@ class Int8Weights:
         largest = graph.add("ReduceMax", magnitudes, graph.constant(np.array([-1])), keepdims=0)
         largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
         scale = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST_STATE)))
-        # QuantizeLinear wants a zero point for each scale.
+        # QuantizeLinear requires a zero point for each scale.
         zeros = graph.add("Expand", zero, graph.add("Shape", scale))
-        # The first rounding a, and what it leaves, at most half a step.
+        # The first rounding a, and its remainder, at most half a step.
         first = graph.add("QuantizeLinear", x, scale, zeros, axis=0)
         restored = graph.add("DequantizeLinear", first, scale, zeros, axis=0)
         rest = graph.add("Sub", x, restored)
-        # The second rounding b of that.
+        # The second rounding b, of the remainder.
         finer = graph.add("Mul", scale, graph.constant(np.float32(1 / FINER)))
         second = graph.add("QuantizeLinear", rest, finer, zeros, axis=0)
         both = graph.add("Add", product(first, row), product(second, finer_row))
@@ -164,8 +165,8 @@ class Int8Weights:
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
         """Return the matrix as int8, transposed, and two scales for each of its rows.
 
-        Products with the first and the second rounding are multiplied by the first and the second
-        scale.
+        The product with the first rounding is multiplied by the first scale, the product with the
+        second rounding by the second scale.
         """
         codes, scales = int8_rows(torch.from_numpy(matrix.values))
         row = scales.numpy()

@@ -30,8 +30,8 @@ from interlingua.storage.files import PathLike
 GraphKind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
 DTYPES = ("float32", "float16")
 LARGEST_FILE_BYTES = 1 << 30
-"""Bytes above which the weights are in a file next to the graph; protobuf can't hold more than
-twice as much."""
+"""Size in bytes from which on the weights are in a file next to the graph; protobuf can hold at
+most twice as much."""
 
 
 def export_graphs(
@@ -47,10 +47,9 @@ def export_graphs(
     Args:
         source: a model directory or ``hf:owner/name``, or a run's folder.
         out: the new directory.
-        kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``exporters.compact``;
-            gguf, for llama.cpp.
-        settings: the dtype is float32 or float16, only for gguf also int8; graphs compute in
-            float32.
+        kinds: ``onnx``; ``int8`` (ONNX with int8 products); ``openvino``; ``compact``, see
+            ``exporters.compact``; ``gguf`` (for llama.cpp).
+        settings: the dtype is float32 or float16, for gguf also int8; graphs compute in float32.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -64,8 +63,8 @@ def export_graphs(
     _check_kinds(dtype, kinds)
     model, run = find_model(source)
     encoder = changed(Encoder.load(model), settings)
-    # A graph pools as the encoder does; a compact directory is loaded by stock modules too, which
-    # can do less.
+    # A graph pools like the encoder. A compact directory is also loaded by the stock modules of
+    # sentence-transformers, which support fewer settings.
     if settings.check and "compact" in kinds:
         refuse_inexpressible(encoder, model)
     elif settings.check:
@@ -88,7 +87,7 @@ def _check_kinds(dtype: str, kinds: Sequence[GraphKind]) -> None:
     """Refuse combinations of options in which one would be ignored.
 
     Raises:
-        ConfigError: one would be; the message names the option to drop.
+        ConfigError: an option would be ignored; the message names it.
     """
     others = [kind for kind in kinds if kind not in ("compact", "gguf")]
     if "compact" in kinds and others:
@@ -145,7 +144,7 @@ def write_graphs(
         save_onnx(build_graph(encoder, Int8Weights()), folder / ONNX_FILES["onnx int8"])
     if "onnx" not in kinds and "openvino" not in kinds:
         return
-    # OpenVINO's files are made from the ONNX graph, which goes again if it was not requested.
+    # OpenVINO's files are made from the ONNX graph, which is removed if it was not requested.
     graph = folder / ONNX_FILES["onnx"]
     save_onnx(build_graph(encoder, FloatWeights(dtype)), graph)
     if "openvino" in kinds:
@@ -158,7 +157,7 @@ def write_graphs(
 
 
 def save_onnx(model: Any, path: Path) -> None:
-    """Write a graph; the weights of a large one to ``NAME.onnx_data`` next to it."""
+    """Write a graph, and the weights of a large graph to ``NAME.onnx_data`` next to it."""
     import onnx
 
     path.parent.mkdir(exist_ok=True)

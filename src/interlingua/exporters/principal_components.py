@@ -1,9 +1,9 @@
 """Rotation of vectors to their principal components, so that the first elements vary most.
 
-Most models spread what they know over all elements, so that cutting vectors costs accuracy. A
+Most models spread information over all elements, so that cutting vectors reduces accuracy. A
 rotation onto the principal components of the vectors of some texts changes no cosine between whole
-vectors, and sorts the elements by how much they hold: of all rotations it keeps the largest share
-of the squares in any number of first elements.
+vectors. It sorts the elements by their mean square: for every n, no other rotation has a larger
+share of the sum of squares in the first n elements.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from interlingua.functional.anchoring import principal_components
 def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
     """Rotate an encoder's vectors onto their principal components, the strongest first.
 
-    The components are those of the second moments, without centering: a centered vector has other
-    cosines. Ranges of int8 vectors are left out, because they were those of other elements.
+    The components are those of the second moments, without centering, because centering would
+    change the cosines. The result has no ranges of int8 vectors, because the old ranges were those
+    of other elements.
 
     Args:
-        encoder: shares its weights with the result.
-        texts: of the kind to be embedded, at least as many as the vectors have elements; some
-            thousand are good.
+        encoder: the encoder; the result shares its weights.
+        texts: texts of the kind to be embedded, at least as many as the vectors have elements;
+            several thousand are recommended.
 
     Raises:
         ConfigError: the encoder's vectors are cut already, or shifted by language.
@@ -47,8 +48,8 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
         raise ConfigError(
             "components: the vectors are shifted by language; use the model before the shift"
         )
-    # Sums of x x^T over all texts, in float64, as thousands of float32 products would lose digits.
-    # The texts pass through in windows and are never all in memory.
+    # Sum x x^T over all texts in float64, because sums of thousands of products in float32 would
+    # lose digits. The texts are processed in windows and are never all in memory.
     moments = np.zeros((width, width))
     count = 0
     for window in windows(texts):

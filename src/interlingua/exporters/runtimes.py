@@ -1,7 +1,7 @@
 """Runs of an exported directory by each runtime, using only the exported files.
 
-The code here is what a user of the directory would write. It shares no code with our encoder, so
-that a comparison of the vectors shows whatever is missing in the files.
+The code here is like the code that a user of the directory would write. It shares no code with our
+encoder, so that a comparison of the vectors shows everything that is missing in the files.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from interlingua.storage.arrays import normalize_rows
 _Vectors = Float32[ndarray, "n d"]
 ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3, "float8": 2e-2}
 ROUNDING |= {"F32": 1e-3, "F16": 1e-3, "Q8_0": 5e-3}
-"""Largest 1 - cosine that is put down to rounding, by what the weights are kept in.
+"""Largest 1 - cosine that counts as rounding, by the type of the weights.
 
-The last three are llama.cpp's, which computes gelu by a table of half precision whatever the
-weights are."""
+The last three types are those of llama.cpp, which computes gelu by a table in half precision for
+all types of weights."""
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
 ONNX_FILES = {"onnx": "onnx/model.onnx", "onnx int8": "onnx/model_quantized.onnx"}
 GGUF_FILES = "model-*.gguf"
@@ -34,7 +34,7 @@ OPENVINO_FILE = "openvino/openvino_model.xml"
 RECORDED = ["interlingua", "weights"]
 """Key of an OpenVINO graph for the format of its weights."""
 INT8_SINCE = (6, 2)
-"""Version of sentence-transformers; those before stop with an error of torch's."""
+"""Minimum version of sentence-transformers; older versions stop with an error from torch."""
 BATCH = 16
 
 
@@ -42,9 +42,8 @@ class Runtime(ABC):
     """Another library that encodes texts.
 
     Attributes:
-        name: as reports call it.
-        weights: the type that the weights are stored in, which decides how close the vectors must
-            be.
+        name: name of the runtime in reports.
+        weights: type in which the weights are stored; it decides how close the vectors must be.
     """
 
     name: str
@@ -92,7 +91,7 @@ class StockRuntime(Runtime):
             "sentence_transformers", package="sentence-transformers", extra="sentence-transformers"
         )
         described = read_json(folder / "config.json")
-        # Vectors of tokens and float8 have their own entry; dtype is transformers'.
+        # Token vectors and float8 have their own entry; the entry "dtype" is that of transformers.
         self.weights = described.get("embedding_dtype") or described.get("dtype") or "float32"
         if self.weights == "int8":
             refuse_int8(library.__version__)
@@ -124,7 +123,7 @@ class TokenizedRuntime(Runtime):
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.encode_special_tokens = tokenizer.get("split_special_tokens", False)
         self.tokenizer.enable_truncation(self.settings.max_tokens)
-        # The mask hides padding, so id 0 will do where the tokenizer has no such token.
+        # The mask hides padding, so id 0 can be used if the tokenizer has no padding token.
         pad = tokenizer.get("pad_token", "[PAD]")
         self.tokenizer.enable_padding(pad_id=self.tokenizer.token_to_id(pad) or 0, pad_token=pad)
 
@@ -166,7 +165,7 @@ class OnnxRuntime(GraphRuntime):
         onnxruntime = import_extra("onnxruntime", extra="onnx")
         self.name = name
         options = onnxruntime.SessionOptions()
-        # Errors, no warnings.
+        # Log errors, but no warnings.
         options.log_severity_level = 3
         graph = folder / ONNX_FILES[name]
         with _reported(f"{graph}: onnxruntime cannot run the graph"):
@@ -210,7 +209,7 @@ class OpenVinoRuntime(GraphRuntime):
         self.weights = "float32"
         if model.has_rt_info(RECORDED):
             record = model.get_rt_info(RECORDED)
-            # Some versions give an object around the value, others the value.
+            # Some versions return an object that holds the value, others the value itself.
             self.weights = str(getattr(record, "value", record))
 
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> _Vectors:
@@ -243,7 +242,7 @@ class LlamaCppRuntime(TokenizedRuntime):
         options.embedding = True
         options.n_parallel = 1
         options.warmup = False
-        # Silent.
+        # Log nothing.
         options.verbosity = -1
         # A text is computed as a whole, so the longest one has to fit into a batch.
         options.n_ctx = options.n_batch = options.n_ubatch = self.settings.max_tokens
@@ -270,7 +269,7 @@ class LlamaCppRuntime(TokenizedRuntime):
         encoding = self.tokenizer.encode(text)
         if not encoding.overflowing:
             return text
-        # The last token is a special one without a place, so the end is not that of the last.
+        # The last token is a special one without a place in the text, so take the largest end.
         end = max(end for _, end in encoding.offsets)
         return text[:end]
 

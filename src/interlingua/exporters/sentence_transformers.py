@@ -31,7 +31,7 @@ class ExportSettings:
     license: str | None = None
     """SPDX identifier for the card."""
     results: Iterable[PathLike] = ()
-    """Result files or folders, of which the card shows the model's own."""
+    """Result files or folders; the card shows those results that belong to the model."""
     check: bool = True
     """Refuse inexpressible encoders, run the written model, and compare the vectors."""
     overwrite: bool = False
@@ -41,7 +41,7 @@ class ExportSettings:
     samples: Mapping[str, Sequence[str]] = field(default_factory=lambda: SAMPLES)
     """Texts to compare vectors of, by language."""
     on_verified: Callable[[Verification], None] = lambda _: None
-    """Called with the comparison, even if vectors differ."""
+    """Function that is called with the comparison, even if vectors differ."""
     text_forms: Sequence[str] | None = None
     """Forms of texts that the exported model undoes; None keeps the model's own."""
 
@@ -55,8 +55,8 @@ def export_model(
     """Write a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
     Args:
-        source: a model directory, ``hf:owner/name``, or a run's folder. Of a run, the best model is
-            exported, or else the last.
+        source: a model directory, ``hf:owner/name``, or a run's folder. From a run's folder the
+            best model is exported, or the last one if there is no best.
         out: the new directory.
         settings: the dtype int8 is only for token vectors.
 
@@ -64,8 +64,8 @@ def export_model(
         how close the vectors are, or None if not checked.
 
     Raises:
-        CheckpointError: there is no model at ``source``, or sentence-transformers has no module for
-            a part of it. Also if its vectors contain NaN, or differ after export.
+        CheckpointError: there is no model at ``source``, sentence-transformers has no module for a
+            part of it, or its vectors contain NaN or differ after export.
     """
     dtype = settings.dtype
     if dtype != "int8" and dtype not in WEIGHT_DTYPES:
@@ -75,7 +75,7 @@ def export_model(
         )
     model, run = find_model(source)
     encoder = changed(Encoder.load(model), settings)
-    # transformers has no layers of int8; a table of vectors needs none.
+    # transformers has no int8 layers; a model that is a table of token vectors needs no layers.
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(
             f"{model}: int8 weights are supported only for token vectors; for a transformer pass"
@@ -95,10 +95,10 @@ def export_model(
 
 
 def changed(encoder: Encoder, settings: ExportSettings) -> Encoder:
-    """Return the encoder as it is to be written: smaller, and with its forms of texts.
+    """Return the encoder to write: reduced, and with the requested forms of texts.
 
     Raises:
-        ConfigError: there is no such form, or the encoder has fewer parts than are to be kept.
+        ConfigError: a form does not exist, or the encoder has fewer parts than are to be kept.
     """
     encoder = shrink(encoder, settings.smaller)
     if settings.text_forms is not None:
@@ -120,7 +120,8 @@ def write_checked(
         run: the folder of its training run, if it is known.
         out: the new directory.
         settings: see ``ExportSettings``.
-        fill: writes the files into a temporary folder, with the card's text on the model.
+        fill: function that writes the files into a temporary folder, with the card's facts on the
+            model.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -155,7 +156,7 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
         CheckpointError: a run's folder holds no model yet.
     """
     folder = Path(source)
-    # hf:owner/name, or a mistake, which the loading of the model reports.
+    # The source is hf:owner/name, or a mistake, which is reported when the model is loaded.
     if not folder.is_dir():
         return source, None
     if (folder / RUN_CONFIG).exists():
@@ -169,7 +170,7 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
 def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
     """Raise CheckpointError for settings that stock modules would silently ignore."""
     vocabulary = encoder.vocabulary
-    # The module of token vectors leaves special tokens out by itself.
+    # The module for token vectors itself leaves out special tokens.
     is_static = isinstance(encoder.backbone, StaticBackbone)
     has_special = any(vocabulary.tokenizer.encode("a").special_tokens_mask)
     if has_special and not is_static and not encoder.settings.include_special:

@@ -22,17 +22,18 @@ from interlingua.vocabulary.trimming import ids_in_use
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShrinkOptions:
-    """The parts to remove from an encoder; nothing by default.
+    """Parts to remove from an encoder; nothing by default.
 
-    Files may be globs: ``.txt`` of one sentence a line, or pairs in any known format, both sides.
+    Files may be globs. They are ``.txt`` files with one sentence a line, or files of pairs in any
+    known format, of which both sides are read.
     """
 
     texts: Iterable[PathLike] = ()
-    """Files with the tokens to keep; without any the vocabulary stays whole."""
+    """Files of texts whose tokens are kept; without files the vocabulary stays complete."""
     layers: int | None = None
     """Number of layers to keep, from the first."""
     components_of: Iterable[PathLike] = ()
-    """Files: the vectors are rotated onto the principal components of theirs."""
+    """Files of texts; vectors are rotated onto the principal components of the texts' vectors."""
     truncate_dim: int | None = None
     """Elements of each vector to keep, from the first."""
     ranges_of: Iterable[PathLike] = ()
@@ -45,24 +46,24 @@ WHOLE_MODEL = ShrinkOptions()
 def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:
     """Remove parts of an encoder that are not needed: word embeddings, layers, elements of vectors.
 
-    Without ``layers`` the vectors of these texts do not change. Other texts may contain pieces that
-    were removed, and are then spelled in smaller ones.
+    If all layers stay, reducing the vocabulary does not change the vectors of the texts that it is
+    reduced for. Other texts may contain removed pieces, which are replaced by smaller pieces.
 
     Args:
-        encoder: remains unchanged.
+        encoder: the encoder, which remains unchanged.
         options: the parts to remove.
 
     Raises:
         ConfigError: the encoder has fewer layers or elements, or none are to be kept.
         DataError: a file is missing or broken.
     """
-    # Vocabulary and layers go first, as they decide the vectors that all the rest is about.
+    # Reduce vocabulary and layers first, because they decide the vectors for the later steps.
     kept_texts = _all_matching(options.texts)
     if kept_texts:
         encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(kept_texts)))
     if options.layers is not None:
         encoder = first_layers(encoder, options.layers)
-    # Then the rotation, which sorts the elements before the last of them are cut.
+    # Rotate next: this sorts the elements before the last ones are cut.
     component_texts = _all_matching(options.components_of)
     if component_texts:
         encoder = in_components(encoder, _sentences(component_texts))
@@ -75,8 +76,8 @@ def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:
                 f"truncate_dim: expected a number from 1 to {encoder.dim}, found {truncate_dim}"
             )
         settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
-    # Another object with the same weights: ranges are put into its settings, and the caller's
-    # encoder stays as it is.
+    # Make another object with the same weights: ranges are put into its settings, and the caller's
+    # encoder remains unchanged.
     if truncate_dim is not None or range_texts:
         layers_after = (encoder.post_pooling, encoder.language_shift)
         encoder = Encoder(encoder.backbone, encoder.vocabulary, settings, *layers_after).train(
@@ -91,7 +92,7 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
     """Return the encoder without its later layers.
 
     Raises:
-        ConfigError: it has fewer, or none are to be kept.
+        ConfigError: the encoder has fewer layers, or no layer is to be kept.
     """
     had = encoder.backbone.config.num_hidden_layers
     if not 1 <= layers <= had:
@@ -100,11 +101,11 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
             " layers)"
         )
     config = dataclasses.replace(encoder.backbone.config, num_hidden_layers=layers)
-    # Made without memory for its weights; the names of its parameters say which are kept.
+    # Built without memory for weights; its parameter names determine which weights are kept.
     with meta_device():
         backbone = Backbone(config)
     kept_names = backbone.state_dict().keys()
-    # Copies, so that training one of the two encoders leaves the other as it is.
+    # Copy the weights, so that training one of the two encoders does not change the other.
     weights = {
         name: copy.deepcopy(tensor)
         for name, tensor in encoder.backbone.state_dict().items()

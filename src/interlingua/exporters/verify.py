@@ -31,7 +31,7 @@ from interlingua.report.tables import Table
 from interlingua.storage.files import PathLike, stem_and_suffix
 
 MOST_TEXTS = 1000
-"""Texts of a language that are taken from a user's file."""
+"""Maximum number of texts of a language that are taken from a user's files."""
 SAMPLES: Mapping[str, Sequence[str]] = {
     "eng_Latn": (
         "The cat sits on the mat.",
@@ -56,7 +56,7 @@ SAMPLES: Mapping[str, Sequence[str]] = {
 
 
 class Lowest(NamedTuple):
-    """The text of one language with the smallest cosine of a runtime's vector to ours."""
+    """Text of one language for which a runtime's vector has the smallest cosine to ours."""
 
     cosine: float
     text: str
@@ -77,7 +77,7 @@ class Verification:
 
     @property
     def worst(self) -> dict[str, float]:
-        """Smallest cosine in each language, of all runtimes."""
+        """Smallest cosine in each language over all runtimes."""
         worst: dict[str, float] = {}
         for found in self.lowest.values():
             for code, low in found.items():
@@ -95,7 +95,7 @@ class Verification:
             (runtime, language, low)
             for runtime, found in self.lowest.items()
             for language, low in found.items()
-            # Written so that NaN fails too.
+            # This form of the comparison also fails for NaN.
             if not low.cosine >= 1 - self.tolerances[runtime]
         ]
 
@@ -137,7 +137,7 @@ def verify(
     Texts are encoded without a prompt's name, and with each of the model's prompts.
 
     Args:
-        encoder: in the precision it was trained in.
+        encoder: the encoder, in the precision in which it was trained.
         folder: the exported directory.
         samples: texts by language code.
         called: name of the directory in errors; default: its path.
@@ -151,7 +151,8 @@ def verify(
     """
     run_by = runtimes(folder)
     found = measure_runtimes(encoder, run_by, samples, (None, *encoder.settings.prompts))
-    # Before any error, so that the user sees the whole table and not only the first fault.
+    # Call it before any error is raised, so that the user sees the whole table and not only the
+    # first difference.
     on_verified(found)
     for name, language, low in found.failures():
         runtime = next(runtime for runtime in run_by if runtime.name == name)
@@ -183,18 +184,18 @@ def check_exportable(
         samples: texts by language code, in languages that the model accepts.
 
     Raises:
-        CheckpointError: a text's vector holds NaN or infinity, or a weight does or would, stored in
-            the dtype.
+        CheckpointError: a text's vector or a weight holds NaN or infinity, or a weight would if it
+            were stored in the dtype.
     """
     shift = encoder.language_shift
     for language, texts in samples.items():
-        # A vocabulary that segments words needs a library for some languages, which an export does
-        # not.
+        # A vocabulary that segments words needs an extra library for some languages, but an export
+        # does not need this library.
         if encoder.vocabulary.pre_tokenizer != "none" and language != "eng_Latn":
             continue
         if shift is None or language in shift.languages:
             _finite(encoder.encode(texts, language=language, report=EncodeReport()), texts)
-    # The texts above may not reach every weight; and float16 ends at 65,504.
+    # The texts above may not use every weight, and the largest number of float16 is 65,504.
     for name, weight in encoder.state_dict().items():
         stored = weight
         if dtype is not None:
@@ -228,17 +229,18 @@ def measure_runtimes(
                 theirs = runtime.encode(texts, prompt=prompt)
                 # Both have length 1, so inner products are cosines.
                 cosines = (ours * theirs).sum(axis=1)
-                # A text without a known token is a vector of zeros; two of them are equal.
+                # A text without a known token has a vector of zeros; two such vectors are equal.
                 both_zero = ~ours.any(axis=1) & ~theirs.any(axis=1)
                 cosines[both_zero] = 1.0
                 # Other programs give a blank text the vector of their special tokens.
                 cosines[[is_blank(text) for text in texts]] = 1.0
                 sums[runtime.name] += float(cosines.sum())
-                # NaN counts as the farthest there is.
+                # NaN counts as the largest possible distance.
                 place = int(np.nan_to_num(cosines, nan=-1.0).argmin())
                 low = Lowest(float(cosines[place]), texts[place], prompt)
                 known = lowest[runtime.name].setdefault(language, low)
-                # NaN compares with nothing: a known one stays, and a new one takes the place.
+                # Comparisons with NaN are false, so NaN is checked separately: a stored NaN stays,
+                # and a new NaN replaces a stored number.
                 is_known_nan = np.isnan(known.cosine)
                 if not is_known_nan and not known.cosine <= low.cosine:
                     lowest[runtime.name][language] = low
@@ -262,7 +264,7 @@ def with_texts_of(files: Iterable[PathLike]) -> dict[str, Sequence[str]]:
         DataError: a file is missing or broken, or its language is unknown.
     """
     found: dict[str, list[str]] = {language: list(texts) for language, texts in SAMPLES.items()}
-    # The built-in texts do not count against the user's.
+    # The built-in texts do not count towards the limit of the user's texts.
     limits = {language: len(texts) + MOST_TEXTS for language, texts in found.items()}
     for file in files:
         for language, text in _texts(file):
@@ -273,7 +275,7 @@ def with_texts_of(files: Iterable[PathLike]) -> dict[str, Sequence[str]]:
 
 
 def _texts(file: PathLike) -> Iterable[tuple[str, str]]:
-    """Yield language and text of each sentence of a file; of pairs, both sides."""
+    """Yield language and text of each sentence of a file, and of both sides of pairs."""
     if stem_and_suffix(file)[1] == ".txt":
         language = language_of(Path(file))
         for text in read_sentences(file):
@@ -290,7 +292,7 @@ def difference(
     """Describe the first stage, from tokens to vector, at which the two models differ."""
     own_name = prompt
     stock_name = prompt
-    # Each of the two has a default of its own.
+    # Each of the two models has its own default prompt.
     if prompt is None:
         own_name = encoder.settings.default_prompt
         stock_name = stock.default_prompt_name
@@ -304,14 +306,14 @@ def difference(
     ids = encoder.vocabulary.encode([prompted], language=language, max_tokens=encoder.max_tokens)[0]
     features = stock.preprocess([prompted])
     theirs = features["input_ids"][0].tolist()
-    # A cut text differs in its tokens too; the limit is the reason to name.
+    # If a text is cut, its tokens differ too; then the limit is the reason to report.
     if len(ids) != len(theirs) and stock.max_seq_length != encoder.max_tokens:
         return (
             f"texts are truncated at {stock.max_seq_length} tokens, but the encoder truncates at"
             f" {encoder.max_tokens}"
         )
     if ids != theirs:
-        # The end of the shorter one, where that is the start of the longer.
+        # If one sequence is the start of the other, they differ at the end of the shorter one.
         shorter = min(len(ids), len(theirs))
         place = next((i for i in range(shorter) if ids[i] != theirs[i]), shorter)
         return (
@@ -325,7 +327,7 @@ def difference(
         tensors = {key: value for key, value in features.items() if isinstance(value, torch.Tensor)}
         states = stock[0](tensors)
         distance = (own - states["token_embeddings"][0].float()).abs().max().item()
-    # Less is put down to the rounding of the stored weights.
+    # A smaller distance is attributed to the rounding of the stored weights.
     if distance > 0.05:
         return (
             f"the hidden states differ by up to {distance:.3g}, so weights, positions or"

@@ -20,15 +20,15 @@ from interlingua.runtime.devices import on_device
 def squared_distance(
     student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]
 ) -> Float[Tensor, ""]:
-    r"""Compute squared distances of directions to a teacher's, OmniSONAR (2026), L_MSE of Eq. (11).
+    r"""Compute the squared distance to a teacher's unit vectors, OmniSONAR (2026), L_MSE, Eq. (11).
 
     .. math:: \frac1B \sum_i \lVert \hat s_i - \hat z_i \rVert^2
               = \frac1B \sum_i (2 - 2\cos(s_i, z_i))
 
     *Symbols*: s ``student``, z ``target``; a hat is the vector divided by its length.
 
-    Differs from the paper: it is computed of unit vectors and not divided by d, so that a weight
-    means the same for every teacher.
+    Differs from the paper: the distance is computed from unit vectors and not divided by d. So a
+    weight of the loss has the same effect for every teacher.
 
     Returns:
         Between 0 and 4.
@@ -44,9 +44,10 @@ def mean_gap(
     .. math:: \sum_l \frac{B_l}{B}
               \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i) \Bigr\rVert^2
 
-    A maximum mean discrepancy with a linear kernel (Gretton et al. 2012). This mean contains what
-    all sentences of a language have in common, and no contrast among one language's candidates sees
-    it. With a single sentence of each language it is ``squared_distance``.
+    A maximum mean discrepancy with a linear kernel (Gretton et al. 2012). The mean of a
+    language contains what all its sentences have in common, which a contrast among candidates of
+    one language can't detect. With a single sentence per language, the result equals
+    ``squared_distance``.
 
     Args:
         student: s.
@@ -56,8 +57,9 @@ def mean_gap(
     Returns:
         Between 0 and 4.
     """
-    # Languages are numbered 0, 1 ... in the order of their codes. How many there are, a GPU would
-    # have to be waited for: there is room for one a row, and what is left over stays zero.
+    # Languages are numbered 0, 1 ... in the order of their codes. To read their
+    # number, the host would wait for the GPU. So there is a place for each row, and the places that
+    # are not used stay zero.
     ordered, order = language.sort()
     place = torch.zeros_like(language).index_copy(0, order[1:], (ordered.diff() != 0).cumsum(0))
     gaps = _unit(student) - _unit(target)
@@ -85,9 +87,9 @@ def contrast_with_bank(
 
     Args:
         positives: cosine of each student's vector with its own target.
-        bank: its cosines with the bank.
+        bank: cosines of each student's vector with the bank.
         temperature: tau > 0, in cosine units.
-        excluded: pairs that are not negatives: the same sentence, another translation of it.
+        excluded: pairs that are not negatives: the same sentence or another translation of it.
 
     Returns:
         Nats, a mean over B.
@@ -118,19 +120,20 @@ def soft_labels(
               p_i = \mathrm{softmax}_j(\cos(z_i, t_j)/\tau),
               \quad q_i = \mathrm{softmax}_j(\cos(s_i, t_j)/\tau)
 
-    over j = the own target z_i, which the teacher's row has a cosine of 1 with, and the bank.
+    where j runs over the student's own target z_i (its cosine is 1 in the teacher's row) and over
+    the bank.
 
-    Differs from the paper (Park et al. 2024): the cross-entropy less the labels' own entropy, which
-    has the same gradient and is 0 if the student agrees; against a bank of the teacher's vectors in
-    place of the batch's students, in one direction.
+    Differs from the paper (Park et al. 2024): the entropy of the labels is subtracted from the
+    cross-entropy, so that the gradient is the same and the loss is 0 if the student agrees. A bank
+    of the teacher's vectors replaces the students of the batch, and there is only one direction.
 
     Args:
         positives: cosine of each student's vector with its own target.
-        student: its cosines with the bank.
+        student: cosines of each student's vector with the bank.
         teacher: cosines of its target with the bank; no gradient flows into them.
         temperature: tau > 0, of both, in cosine units.
-        excluded: vectors of the bank that do not count: those of the target's own sentence, which
-            is first already.
+        excluded: vectors of the bank to leave out: those of the target's own sentence, which is
+            already in the first column.
 
     Returns:
         Nats, a mean over B.
@@ -158,7 +161,7 @@ def split_softmax(
     *,
     temperature: float,
 ) -> Float[Tensor, ""]:
-    r"""Compute a separate softmax of hard negatives, OmniSONAR (2026), second part of Eq. (5).
+    r"""Compute a separate softmax over hard negatives, OmniSONAR (2026), second part of Eq. (5).
 
     .. math:: -\frac1B \sum_i \log \frac{e^{\cos(x_i, y_i)/\tau}}
               {e^{\cos(x_i, y_i)/\tau} + \sum_{j: o_j = i} e^{\cos(x_i, h_j)/\tau}}
@@ -170,8 +173,8 @@ def split_softmax(
     Args:
         queries: x.
         positives: row i belongs to query i.
-        hard_negatives: of all queries behind one another.
-        owners: the query that each of them belongs to.
+        hard_negatives: h; the hard negatives of all queries, concatenated.
+        owners: o; index of the query that each hard negative belongs to.
         temperature: tau > 0, in cosine units.
 
     Returns:
@@ -187,9 +190,9 @@ def split_softmax(
     owners = on_device(owners, h.device)
     positive = (x * y).sum(dim=1) / temperature
     negative = (x[owners] * h).sum(dim=1) / temperature
-    # log(1 + sum_j e^(n_j - p)), shifted by the query's largest so that nothing overflows
+    # log(1 + sum_j e^(n_j - p)), shifted by the query's largest gap, so that nothing overflows
     gaps = negative - positive[owners]
-    # The largest of the query's gaps and of 0, the exponent of the 1.
+    # The largest gap of each query, but at least 0, which is the exponent of the 1.
     zeros = torch.zeros_like(positive)
     largest = zeros.scatter_reduce(0, owners, gaps.detach(), "amax", include_self=True)
     total = torch.exp(-largest).index_add(0, owners, torch.exp(gaps - largest[owners]))
@@ -199,10 +202,10 @@ def split_softmax(
 def principal_components(
     covariance: Float[Tensor, "w w"], count: int
 ) -> tuple[Float[Tensor, "w k"], float]:
-    """Compute the directions of most variance, and their share of the variance.
+    """Compute the directions with the largest variance, and their share of the variance.
 
     Args:
-        covariance: of centered vectors, or a multiple of it.
+        covariance: the covariance matrix of centered vectors, or a multiple of it.
         count: k, at most w.
 
     Returns:

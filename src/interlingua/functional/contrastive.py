@@ -25,12 +25,12 @@ from torch.utils.checkpoint import checkpoint
 from interlingua.runtime.devices import on_device
 
 CHUNK_COSINES = 1 << 20
-"""Cosines that the language contrast holds at once."""
+"""Number of cosines that the language contrast holds in memory at a time."""
 WHOLE_LOGITS = 1 << 28
-"""Logits, 16,384 x 16,384, that are kept for the backward pass at most; more are made twice, some
-rows at a time."""
+"""Maximum number of logits, 16,384 x 16,384, that are kept for the backward pass. Larger matrices
+are computed twice, in blocks of rows."""
 CHUNK_LOGITS = 1 << 26
-"""Logits of such rows."""
+"""Maximum number of logits in such a block."""
 
 
 def cosine_similarities(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
@@ -46,7 +46,7 @@ def inner_products(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Te
 
     The result is in float32 or wider, also under autocast.
     """
-    # Without autocast: a temperature of 0.1 would multiply the rounding by ten.
+    # Without autocast: a temperature of 0.1 would multiply the rounding error by ten.
     with torch.autocast(x.device.type, enabled=False):
         return widen(x) @ widen(y).T
 
@@ -122,7 +122,7 @@ def additive_margin_softmax(
     # In logits: (phi - m) / tau = phi / tau - m / tau.
     reduction = margin if margin_after_temperature else margin / temperature
     if len(x) * len(y) > WHOLE_LOGITS:
-        # The rows that are made twice are products of these: the temperature goes into one side.
+        # The blocks of logits are products of these two; one side includes the temperature.
         anchors = _scaled(F.normalize(widen(x), dim=-1), temperature)
         candidates = F.normalize(widen(y), dim=-1)
         return _chunked_softmax(
@@ -156,7 +156,7 @@ def infonce(
         passages: p; row i answers query i, the other rows are its negatives.
         hard_negatives: further negatives, shared by all queries.
         temperature: T > 0.
-        cosine: s is the cosine, else the inner product as in DPR.
+        cosine: True: s is the cosine; False: s is the inner product, as in DPR.
         excluded: pairs of query and candidate, passages before hard negatives, that are not to
             count as negatives; the diagonal is never excluded.
 
@@ -195,15 +195,15 @@ def semantic_contrastive(
               \frac{e^{\cos(z_i, z_{i'})/\tau}}{\sum_{k \ne i} e^{\cos(z_i, z_k)/\tau}},
               \qquad z = [x; y]
 
-    *Symbols*: i' is the translation of i; tau ``temperature``. Unlike EMS, sentences of the own
-    side are negatives too.
+    *Symbols*: i' is the translation of i; tau ``temperature``. Unlike in EMS, sentences of the
+    same side are negatives too.
 
     Args:
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
         temperature: tau > 0, in cosine units.
-        excluded: pairs with sentences, on either side, that are not to count as negatives of one
-            another.
+        excluded: True at [i, j] if no sentence of pair i, on either side, counts as a negative of
+            pair j.
 
     Returns:
         Nats, a mean over the 2B anchors.
@@ -220,7 +220,7 @@ def semantic_contrastive(
     # A sentence is not its own candidate.
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
     if excluded is not None:
-        # A pair of pairs occurs in four places: each of their two sentences with each other one.
+        # Two pairs meet in four places: each sentence of the one with each sentence of the other.
         repeated = _without_diagonal(excluded, logits.device).repeat(2, 2)
         logits = logits.masked_fill(repeated, -torch.inf)
     # Row i of the first half belongs to column i + B, and the other way round.
@@ -233,7 +233,7 @@ def _semantic_rows(
     excluded: Bool[Tensor, "b b"] | None,
     rows: slice,
 ) -> dict[str, Float[Tensor, ""]]:
-    """Compute the ``loss`` of ``semantic_contrastive`` for some of the 2B anchors, their mean.
+    """Compute the mean ``loss`` of ``semantic_contrastive`` over some of the 2B anchors.
 
     Args:
         z: both sides, of length 1.
@@ -262,7 +262,7 @@ def language_contrastive(
 ) -> Float[Tensor, ""]:
     r"""Compute the language contrast of multilingual retrieval (Hu et al. 2022), Eq. (3).
 
-    The loss is least if every sentence is as near to a sentence as to its translation.
+    The loss is smallest if every other sentence is equally near to both sentences of a pair.
 
     .. math:: -\frac1{N(N-2)} \sum_{(i,j) \in P} \sum_{k \in (P \cup Q) \setminus \{i,j\}} \Bigl(
               \log\frac{e^{s_{ik}}}{e^{s_{ik}} + e^{s_{jk}}} + \log\frac{e^{s_{jk}}}{e^{s_{ik}} +
@@ -271,9 +271,10 @@ def language_contrastive(
     *Symbols*: P the pairs of ``x`` and ``y``; Q ``others``, sentences without translation; N the
     number of sentences.
 
-    Differs from the paper: its factor is the mean over the logarithms if N counts the sentences and
-    Q is empty; with a Q it shrinks the loss as Q grows. The default stays the mean: its gradient
-    does not depend on the size of the batch; ``literal`` is as printed. The authors' normalizer is
+    Differs from the paper: its factor gives the mean over the logarithms only if N is the number of
+    sentences and Q is empty; otherwise the loss becomes smaller as Q grows. The default is always
+    the mean, whose gradient does not depend on the size of the batch; ``literal`` is the printed
+    factor. The authors' normalizer is
     not known. With the printed weight of 0.001 and 48 pairs, the gradient of the mean is millions
     of times smaller than that of the semantic loss, and that of the ``sum`` is 390 times smaller.
 
@@ -285,11 +286,11 @@ def language_contrastive(
             their "sum".
 
     Returns:
-        Nats, at least log 2 with "mean" and 2 B (N - 2) log 2 with "sum": reached if no
-        cosine distinguishes a sentence from its translation.
+        Nats. The minimum is log 2 with "mean" and 2 B (N - 2) log 2 with "sum"; the loss reaches it
+        if no cosine distinguishes a sentence from its translation.
 
     Raises:
-        ValueError: a single pair and no other sentence, so that there is nothing to compare.
+        ValueError: there is only one pair and no other sentence to compare it with.
     """
     rows = [x, y]
     if others is not None:
@@ -307,7 +308,7 @@ def language_contrastive(
         # s_ik - s_jk = (z_i - z_j) . z_k: one product for both similarities
         differences = units[:pairs] - units[pairs : 2 * pairs]
         total: Tensor = _LanguageContrast.apply(differences, units)  # type: ignore[no-untyped-call]
-    # Each of the bracket's two logarithms counts, for B pairs and all but a pair's own sentences.
+    # Two logarithms in the bracket, for each of B pairs and each sentence outside the pair.
     divisors = {
         "mean": 2 * pairs * (sentences - 2),
         "literal": sentences * (sentences - 2),
@@ -319,9 +320,9 @@ def language_contrastive(
 class _LanguageContrast(torch.autograd.Function):
     """Sum over pairs n and sentences k, except a pair's own, of f(D), D = u_n . z_k.
 
-    f(D) = -log sigmoid(D) - log sigmoid(-D) is the bracket of Eq. (3), least at D = 0 with log 4.
-    f'(D) = tanh(D / 2), so forward makes the gradients too, some pairs at a time: no (pairs,
-    sentences) matrix is kept.
+    f(D) = -log sigmoid(D) - log sigmoid(-D) is the bracket of Eq. (3). Its least value is log 4.
+    f'(D) = tanh(D / 2), so forward also computes the gradients, for some pairs at a time. No
+    (pairs, sentences) matrix is kept.
     """
 
     @staticmethod
@@ -340,7 +341,7 @@ class _LanguageContrast(torch.autograd.Function):
             own = torch.zeros_like(gaps, dtype=torch.bool)
             for side in (0, pairs):
                 own.diagonal(start + side).fill_(True)
-            # The slope tanh(0) is 0 there, and the value is left out below.
+            # With a gap of 0 the slope is tanh(0) = 0; the value is left out below.
             gaps.masked_fill_(own, 0)
             # f(D) = |D| + 2 log(1 + e^-|D|): symmetric, and e^-|D| can't overflow.
             size_of_gap = gaps.abs()
@@ -366,7 +367,7 @@ def _chunked_softmax(
     reduction: float = 0.0,
     both: bool = False,
 ) -> Float[Tensor, ""]:
-    """Compute the cross-entropy of each x's own y under the softmax of x y', a mean over x.
+    """Compute the mean cross-entropy of each x with its own y, under the softmax of x y'.
 
     Args:
         x: anchors, in float32 or wider, divided by the temperature.
@@ -381,11 +382,11 @@ def _chunked_softmax(
 
 
 class _ChunkedSoftmax(torch.autograd.Function):
-    """Softmax cross-entropy over blocks of rows of the logits, which are made twice.
+    """Softmax cross-entropy over blocks of rows of the logits, which are computed twice.
 
     The forward pass keeps the logarithm of each row's sum of exponentials, and of each column's.
-    The backward pass needs no more: the slope of the loss along a logit is its share of its row's
-    sum, and of its column's, less 1 for a positive in each of the two.
+    The backward pass needs nothing else: the slope of the loss along a logit is its share of the
+    row's sum plus its share of the column's sum. For a positive, each of the two is 1 less.
     """
 
     @staticmethod
@@ -397,8 +398,8 @@ class _ChunkedSoftmax(torch.autograd.Function):
         reduction: float,
         both: bool,
     ) -> Float[Tensor, ""]:
-        row_sums = torch.empty_like(x[:, 0])  # logarithms, as are those of columns
-        column_sums = torch.full_like(y[:, 0], -torch.inf)  # log 0, to be added to
+        row_sums = torch.empty_like(x[:, 0])  # logarithms, as in column_sums
+        column_sums = torch.full_like(y[:, 0], -torch.inf)  # log 0, where the sums start
         own = (x * y[: len(x)]).sum(1) - reduction
         for rows in _row_chunks(len(x), len(y)):
             logits = _some_logits(x, y, excluded, reduction, rows)
@@ -437,12 +438,12 @@ def means_of_chunks(
 ) -> dict[str, Float[Tensor, ""]]:
     """Compute means over rows of losses, a block of rows at a time.
 
-    Nothing of a row is kept for the backward pass, which recomputes it.
+    No intermediate value of a row is kept: the backward pass computes the row again.
 
     Args:
-        losses: by name, each a mean over the rows of the slice.
+        losses: returns the losses by name, each a mean over the rows of the slice.
         rows: number of rows.
-        columns: logits of a row.
+        columns: number of logits per row.
     """
     sums: dict[str, Tensor] = {}
     for some in _row_chunks(rows, columns):
@@ -468,10 +469,11 @@ def _some_logits(
 ) -> Float[Tensor, "r n"]:
     """Compute some rows of x y', reduced at the positives and -inf where excluded."""
     logits = x[rows] @ y.T
-    # Row r of the block is row ``rows.start`` + r of the whole, and its positive is there.
+    # Row r of the block is row ``rows.start`` + r of the whole matrix, and its positive is in
+    # the column of that number.
     logits.diagonal(rows.start).sub_(reduction)
     if excluded is not None:
-        # a copy, as the block would otherwise be written to in the caller's mask
+        # a copy, because the next line must not change the caller's mask
         hidden = on_device(excluded[rows], logits.device).clone()
         hidden.diagonal(rows.start).fill_(False)
         logits.masked_fill_(hidden, -torch.inf)
@@ -481,7 +483,7 @@ def _some_logits(
 def _without_diagonal(excluded: Bool[Tensor, "b n"], device: torch.device) -> Bool[Tensor, "b n"]:
     """Return the mask without the positives.
 
-    A positive has the same meaning as itself, but has to be found.
+    The mask may exclude a positive, as it has the same meaning, but it must stay a candidate.
     """
     excluded = on_device(excluded, device)
     return excluded & ~torch.eye(*excluded.shape, dtype=torch.bool, device=excluded.device)
@@ -499,7 +501,7 @@ def check_temperature(temperature: float) -> None:
 
 
 def widen(tensor: Tensor) -> Tensor:
-    """Return the tensor in float32, or in float64 if it is: losses are computed in that."""
+    """Return the tensor in float32, or unchanged if it is in float64; losses use these types."""
     if tensor.dtype == torch.float64:
         return tensor
     return tensor.float()

@@ -24,7 +24,7 @@ def mean_squared_error(
 
     Args:
         student: s.
-        teacher: t; whether it is a constant is the caller's business.
+        teacher: t; the caller decides whether a gradient flows into it.
 
     Returns:
         Squared units of an embedding's coordinate, in float32 or wider.
@@ -49,15 +49,15 @@ def similarity_divergence(
 
     *Symbols*: s ``student``, t ``teacher``, both cosines of query i with candidate j; T_s
     ``temperature``, T_t ``teacher_temperature``; R the queries with two candidates or more, as the
-    ranking of a single one is the same for everybody. Listwise distillation of rankings, as in
+    ranking of a single candidate is always the same. Listwise distillation of rankings, as in
     RocketQAv2 (Ren et al. 2021).
 
     Args:
         student: similarities.
-        teacher: similarities; whether they are constants is the caller's business.
+        teacher: similarities; the caller decides whether a gradient flows into them.
         temperature: of the student, > 0.
         teacher_temperature: of the teacher, > 0; a lower one makes its ranking sharper.
-        excluded: candidates that are none of a query's.
+        excluded: candidates that do not belong to a query.
 
     Returns:
         The divergence in nats, at least 0. It is 0 if no query has two candidates.

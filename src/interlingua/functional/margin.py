@@ -37,7 +37,7 @@ def margin_score(
         similarity: cosines.
         x_mean: cosine units, broadcast against ``similarity``.
         y_mean: cosine units, broadcast against ``similarity``.
-        margin: which of the three.
+        margin: one of these three kinds.
 
     Returns:
         A ratio (no unit), or a cosine for ``distance`` and ``absolute``.
@@ -48,7 +48,7 @@ def margin_score(
     if margin not in MARGINS:
         raise ValueError(f"unknown margin {margin!r}; use one of: {', '.join(MARGINS)}")
     if margin == "absolute":
-        return similarity  # the means play no part
+        return similarity  # the means are not used
     b = (x_mean + y_mean) / 2
     if margin == "ratio":
         return similarity / b

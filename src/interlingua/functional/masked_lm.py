@@ -1,9 +1,9 @@
 """Cross-entropy of tokens over a large vocabulary, with the logits computed by tiles of words.
 
-With 250,000 words the logits of a batch are by far its largest tensor: 2,000 masked tokens have two
-gigabytes of them in float32. The loss needs three numbers a token only: the largest logit, the sum
-of the exponentials relative to it, and the target's logit. So the forward pass goes through the
-vocabulary tile by tile and keeps these three, rescaling the sum whenever a larger logit turns up
+With 250,000 words the logits of a batch are by far its largest tensor: for 2,000 masked tokens
+they take two gigabytes in float32. The loss needs only three numbers per token: the largest logit,
+the sum of the exponentials relative to it, and the target's logit. So the forward pass goes through
+the vocabulary tile by tile and keeps these three. If it finds a larger logit, it rescales the sum
 (the online softmax that FlashAttention uses). The backward pass goes through the tiles once more.
 On the CPU a kernel does both in one pass over a tile, by parts of the rows in several threads.
 """
@@ -23,9 +23,9 @@ from interlingua.runtime.fusion import one_pass, switch
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
 """Number of logits in memory at a time: the size of a CPU's cache, or half a gigabyte on a GPU."""
 SMALLEST_TILE = 1024
-"""Words that a tile has at least, however many tokens there are."""
+"""Minimum number of words in a tile, for any number of tokens."""
 _KEPT_BYTES = 2**29
-"""Logits that are kept for the backward pass; the others are computed again."""
+"""Bytes of logits that are kept for the backward pass; the others are computed again."""
 
 
 def linear_cross_entropy(
@@ -53,8 +53,8 @@ def linear_cross_entropy(
         weight: the output embeddings.
         bias: one number a word.
         targets: the words to predict; they may still be on the host.
-        tile: words at a time; default: by device.
-        kept_bytes: of h W' to keep for the backward pass, at most.
+        tile: words per tile; the default depends on the device.
+        kept_bytes: maximum number of bytes of h W' to keep for the backward pass.
 
     Returns:
         Nats, one value a token.
@@ -83,7 +83,7 @@ def group_means(
         groups: number of groups.
     """
     group = on_device(group, losses.device)
-    # no bincount, for which the host would wait
+    # not bincount, because the host would wait for its result
     counts = group.new_zeros(groups).index_add(0, group, torch.ones_like(group)).clamp(min=1)
     return losses.new_zeros(groups).index_add(0, group, losses) / counts
 
@@ -120,10 +120,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias, targets, log_normalizer, *kept = ctx.saved_tensors
-        # Summed over the tiles, so in the bias's type, which is wider under autocast.
+        # A sum over the tiles, therefore in the type of the bias, which is wider under autocast.
         d_hidden = torch.zeros_like(hidden, dtype=bias.dtype)
         d_weight: Tensor | None = None
-        if ctx.needs_input_grad[1]:  # not where word embeddings are frozen
+        if ctx.needs_input_grad[1]:  # False if the word embeddings are frozen
             d_weight = torch.empty_like(weight)
         d_bias = torch.empty_like(bias)
         for place, start in enumerate(range(0, len(weight), ctx.tile)):
@@ -148,8 +148,8 @@ class _Seen:
     """Statistics of each row's softmax after some tiles.
 
     Attributes:
-        largest: logit so far.
-        sum: of e^(logit - largest).
+        largest: the largest logit so far.
+        sum: the sum of e^(logit - largest).
         expected: the target's logit, once its tile was seen.
     """
 
@@ -161,7 +161,7 @@ class _Seen:
     def add(
         self, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], targets: Int64[Tensor, " n"]
     ) -> None:
-        """Add the logits of some words; targets count from the first of them."""
+        """Add the logits of some words; target indices are relative to the first of them."""
         if can_use_training_kernel(product) and bias.dtype == torch.float32:
             # the kernel writes its results in place
             _by_rows("observe", product, bias, (targets, self.largest, self.sum, self.expected))
@@ -190,7 +190,8 @@ def _observed(
     # before the logits are overwritten in the next line
     expected = torch.where(inside, logits.gather(1, place[:, None])[:, 0], expected)
     sum_of_these = logits.sub_(largest[:, None]).exp_().sum(dim=1)
-    # The previous sum is relative to the previous largest; in the first tile that is 0 e^-inf.
+    # The previous sum is relative to the previous largest logit; in the first tile both factors
+    # of this product are 0: 0 e^-inf.
     total = sum_so_far * (largest_so_far - largest).exp() + sum_of_these
     return largest, total, expected
 
@@ -212,14 +213,14 @@ def _slopes(
         sums = _by_rows("slopes_of", product, bias, rows, sums=True)
         return slopes, sums
     if switch.is_on:
-        # Two passes, each only over the products. One would write all slopes in float32 for their
-        # sums, and read them again.
+        # Two passes, each only over the products. A single pass would write all slopes in float32
+        # for their sums, and read them again.
         slopes, sums = (
             _slopes_of(product, bias, targets, log_normalizer, upstream, summed=summed)
             for summed in (False, True)
         )
         return slopes, sums
-    # As in ``_slopes_of``, but each operation in place: by itself it goes through all slopes.
+    # As in ``_slopes_of``, but in place: here each operation is a separate pass over all slopes.
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
     # less 1 at the target, if it is one of these words

@@ -1,7 +1,7 @@
 """Contrast with keys of earlier batches, which a slowly moving copy of the encoder has made.
 
-The queue makes the number of negatives independent of the size of a batch: a batch brings one key a
-sentence, and the keys of the batches before it are the negatives.
+The queue makes the number of negatives independent of the size of a batch: a batch adds one key per
+sentence, and the keys of earlier batches are the negatives.
 """
 
 from __future__ import annotations

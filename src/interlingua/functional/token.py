@@ -1,8 +1,8 @@
 """Token-level objectives: a sentence embedding has to predict the tokens of the translation.
 
-The target is how often each token occurs in the translation, a distribution over the vocabulary
-that is 0 almost everywhere, so it is kept as a list of (sentence, token, weight). The prediction is
-dense. The divergence of the two needs the logits at the listed tokens only, and the normalizer.
+The target is the frequency of each token in the translation. This distribution over the vocabulary
+is 0 almost everywhere, so it is kept as a list of (sentence, token, weight). The prediction is
+dense. The divergence of the two needs only the logits of the listed tokens and the normalizer.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def token_targets(
     batch = len(cu_seqlens) - 1
     sentences = torch.arange(batch, device=input_ids.device)
     lengths = cu_seqlens.long().diff()
-    # With a known size, a GPU need not wait for the lengths.
+    # With a known output size, the host does not wait for lengths on a GPU.
     rows = torch.repeat_interleave(sentences, lengths, output_size=len(input_ids))
     if extra_ids is not None:
         rows = torch.cat([rows, sentences])
@@ -80,7 +80,7 @@ def token_targets(
         lengths = lengths + 1
     counts = _counts_within(rows, input_ids).to(dtype)  # N_w of each token
     share = lengths.to(dtype).reciprocal()[rows]  # 1 / |S|
-    # A token that occurs N_w times has N_w entries, of which the weights add up to p(w).
+    # A token that occurs N_w times has N_w entries, whose weights add up to p(w).
     if kind == "paper":
         p = counts * share
         weights = share
@@ -123,8 +123,8 @@ def linear_token_divergence(
     """Compute ``token_divergence(hidden @ weight.T, targets)`` with one (B, V) matrix in memory.
 
     The matrix is overwritten in place: logits, then probabilities, then their gradient. Under
-    autocast the two products of the vocabulary run and the matrix is kept in the autocast type;
-    sums and logarithms stay in float32.
+    autocast, the two products with the vocabulary run in the autocast type, and the matrix is kept
+    in it; sums and logarithms stay in float32.
     """
     device = hidden.device.type
     if torch.is_autocast_enabled(device):
@@ -174,12 +174,12 @@ class _LinearTokenDivergence(torch.autograd.Function):
 def _counts_within(rows: Int64[Tensor, " t"], ids: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
     """Count the occurrences of each entry's (row, id).
 
-    Shapes are known beforehand, so that a GPU need not wait.
+    Shapes are known in advance, so that the host does not wait for a GPU.
     """
-    if not len(ids):  # of nothing there is no largest
+    if not len(ids):  # an empty tensor has no maximum
         return torch.zeros_like(ids)
-    # One number for each (row, id); in their sorted order, equal ones are adjacent, and the places
-    # of their first and behind their last are as far apart as there are of them.
+    # Each (row, id) becomes one number. In sorted order equal numbers are adjacent; the distance
+    # from the first of them to the place after the last is their count.
     keys = rows * (ids.max() + 1) + ids
     order = keys.sort().values
     return torch.searchsorted(order, keys, right=True) - torch.searchsorted(order, keys)

@@ -58,6 +58,6 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
 @torch.no_grad()
 def _nearest_others(x: Float[Tensor, "b d"], *, normalized: bool) -> Int64[Tensor, " b"]:
     """Return the row nearest to each row, other than itself."""
-    # Of unit vectors the inner product gives the same order: |u - v|^2 = 2 - 2 u.v.
+    # For unit vectors the inner product gives the same order: |u - v|^2 = 2 - 2 u.v.
     nearness = x @ x.T if normalized else -torch.cdist(x, x)
     return nearness.fill_diagonal_(-torch.inf).argmax(dim=1)

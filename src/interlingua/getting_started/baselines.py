@@ -14,7 +14,7 @@ from numpy import ndarray
 from interlingua.errors import import_extra
 
 NGRAMS = (2, 4)
-"""Shortest and longest character n-gram, counted inside words, their edges included."""
+"""Lengths of the shortest and longest character n-gram, within words and including their edges."""
 
 
 def random_accuracy(candidates: int) -> float:
@@ -48,7 +48,7 @@ def tfidf_accuracy(sources: Sequence[str], targets: Sequence[str]) -> tuple[floa
 def expected_accuracy(similarity: Float[ndarray, "n n"]) -> float:
     """Compute P@1 if candidate i is right for query i and ties are broken at random."""
     best = similarity.max(axis=1, keepdims=True)
-    # All best ones are equally likely to be drawn. Many texts share no n-gram with any candidate,
-    # and all of these tie at 0.
+    # All best candidates are equally likely to be drawn. Many texts share no n-gram with any
+    # candidate; then all candidates tie at 0.
     is_best = similarity >= best
     return float((np.diagonal(is_best) / is_best.sum(axis=1)).mean())

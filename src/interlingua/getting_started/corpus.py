@@ -27,7 +27,7 @@ from interlingua.preparation.config import (
 from interlingua.runtime.progress import Progress
 
 MIN_SENTENCES = 100
-"""Distinct sentences a language needs to take part."""
+"""Minimum number of distinct sentences for a language to be included."""
 
 
 def collect_bitexts(
@@ -41,16 +41,16 @@ def collect_bitexts(
         progress: reports progress.
 
     Returns:
-        for each source, language code -> file; only languages with at least ``MIN_SENTENCES``
-        distinct sentences over all sources, and of lists of names no more pairs than the language
-        has sentences.
+        for each source, language code -> file. Only languages with at least ``MIN_SENTENCES``
+        distinct sentences over all sources are included. A list of names gives at most as many
+        pairs of a language as the language has sentences.
 
     Raises:
         DataError: no language has enough.
     """
     everything = list(sources)
     found: dict[str, dict[str, list[TextPair]]] = {source.name: {} for source in everything}
-    # Each English sentence once a language: the same message is in many packages.
+    # Count each English sentence once per language: the same message is in many packages.
     sentences: dict[str, set[str]] = {}
     progress.start(len(everything), "sources", "reading")
     for source in everything:
@@ -133,7 +133,7 @@ def split_kinds(heldout: Path, output: Path) -> dict[LineKind, Path]:
             left out.
 
     Returns:
-        the folder of each kind that has any.
+        the folder of each kind that has pairs.
     """
     folders: dict[LineKind, Path] = {}
     for file in pair_files(heldout):
@@ -152,7 +152,7 @@ def split_kinds(heldout: Path, output: Path) -> dict[LineKind, Path]:
 
 def _sample(pairs: Sequence[TextPair], count: int) -> list[TextPair]:
     """Return at most ``count`` pairs, of the same messages in every language."""
-    # A digest shuffles them, and needs no seed that all languages would have to share.
+    # Sorting by a digest shuffles the pairs in the same way for all languages, without a seed.
     return sorted(pairs, key=lambda pair: (crc32(pair.source.encode()), pair))[:count]
 
 

@@ -19,7 +19,7 @@ _SHOWN_LANGUAGES = (
     "pes_Arab", "deu_Latn", "tur_Latn", "spa_Latn", "fra_Latn",
 )  # fmt: skip
 _MOST_LANGUAGES = 6
-"""Shown for each sentence, those of ``_SHOWN_LANGUAGES`` first."""
+"""Maximum number of languages for each sentence; those of ``_SHOWN_LANGUAGES`` come first."""
 _WORDS = range(5, 13)
 _PLAIN_WORD = re.compile(r"[^\W\d_][a-z']*[,.?!]?")
 
@@ -57,7 +57,8 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4) -> list
     texts = _read(folder)
     chosen = [code for code in _SHOWN_LANGUAGES if code in texts]
     others = [code for code in texts if code not in chosen]
-    # Those with most messages first. Twice as many as are shown, as not all have every sentence.
+    # Languages with the most messages come first. Twice as many languages as are shown are chosen,
+    # because not all languages have every sentence.
     chosen += sorted(others, key=lambda code: -len(texts[code]))
     chosen = chosen[: 2 * _MOST_LANGUAGES]
     english = _shared_sentences([texts[code] for code in chosen], queries)
@@ -100,7 +101,7 @@ def _read(folder: Path) -> dict[str, dict[str, str]]:
 def _shared_sentences(texts: Sequence[Mapping[str, str]], count: int) -> list[str]:
     """Return the readable messages that most of the languages have, in a fixed order."""
     shared = Counter(message for messages in texts for message in messages if _is_readable(message))
-    # Of equally many by the alphabet, so that two runs show the same.
+    # Sort ties by the alphabet, so that two runs show the same messages.
     return sorted(shared, key=lambda message: (-shared[message], message))[:count]
 
 

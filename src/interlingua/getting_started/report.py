@@ -59,7 +59,7 @@ class QuickstartFindings:
             ratio: required multiple of their P@1.
 
         Raises:
-            TaskError: it is less, or no language of another script counts.
+            TaskError: the multiple is smaller, or no language of another script counts.
         """
         other = self.average("sentences", "other")
         if other is None:
@@ -102,7 +102,7 @@ def write_html(findings: QuickstartFindings, path: Path) -> None:
 
 def findings_headline(findings: QuickstartFindings) -> str:
     """Return the result in one sentence."""
-    # Across scripts, where nothing but what was learned can match.
+    # The headline is about retrieval across scripts, where texts match only by what was learned.
     other = findings.average("sentences", "other")
     if other is None:
         return f"An encoder of {findings.languages} languages, trained from scratch"
@@ -114,7 +114,7 @@ def findings_headline(findings: QuickstartFindings) -> str:
 
 
 def verdict(findings: QuickstartFindings) -> str:
-    """Compare the encoder with character n-grams for both kinds of script, good or bad."""
+    """Compare the encoder with character n-grams for both kinds of script, also if it is worse."""
     parts = []
     for average in findings.averages:
         how = "ahead of" if average.model > average.tfidf else "not ahead of"

@@ -73,7 +73,7 @@ class Settings:
     output: Path
     """Folder for everything that is made."""
     budget_seconds: float
-    """Wall time of the whole job; training gets the rest of collecting, preparing and measuring."""
+    """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
     steps: int | None = None
     """Training steps; default: as many as fit into the budget."""
     catalogues: tuple[Path, ...] = ()
@@ -186,7 +186,7 @@ def _claim(output: Path) -> None:
             f"{output}: the folder contains other files ({', '.join(there)}), which would be lost;"
             " use another folder"
         )
-    # By this file the next run recognizes the folder, also where this one is stopped.
+    # The next run recognizes the folder by this file, even if this run is stopped.
     write_record(output / _RECORD, QUICKSTART, {"finished": False})
 
 
@@ -212,7 +212,7 @@ def _sources(settings: Settings) -> tuple[list[CatalogueSource], dict[str, str]]
 
 
 def _collect(sources: Sequence[CatalogueSource], output: Path) -> dict[str, dict[str, Path]]:
-    # An earlier run may have had sources that this one has not.
+    # An earlier run may have had sources that this run does not have.
     remove_entries(output / "collected", COLLECTED)
     with make_progress() as progress:
         return collect_bitexts(sources, output / "collected", progress=progress)
@@ -229,7 +229,7 @@ def _prepare(
         max_tokens=MESSAGE_MAX_TOKENS,
     )
     manifest = prepare_corpus(config, overwrite=True, progress=True)
-    # Prepare holds sentences and names out together; they are scored apart.
+    # ``prepare`` holds out sentences and names together; they are scored separately.
     remove_entries(output / "heldout", HELDOUT)
     folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
     if "sentences" not in folders:
@@ -241,7 +241,7 @@ def _prepare(
 
 def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult:
     seconds = seconds_left - min(MEASURE_SECONDS, MEASURE_SHARE * settings.budget_seconds)
-    # A number of steps overrules the budget.
+    # A number of steps overrides the budget.
     if settings.steps is None and seconds < MIN_TRAIN_SECONDS:
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for"
@@ -255,7 +255,7 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
     )
     try:
         result = run_training(config, resume="never", progress=True)
-    # Its message names the key of a config, which the user of this command has not written.
+    # The error's message names a key of a config, which the user of this command has not written.
     except BudgetError as error:
         # The time of the other parts, and of one step.
         enough = settings.budget_seconds - seconds + error.needed_seconds
@@ -297,9 +297,9 @@ def _measure(
 
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
-    """Silence the warning that one of the messages shown is cut.
+    """Silence the warning that a displayed message is cut.
 
-    Those scored are counted in the result files.
+    The result files have the number of cut messages among the scored ones.
     """
     logger = logging.getLogger("interlingua")
     level = logger.level

@@ -19,7 +19,7 @@ from interlingua.runtime.progress import SILENT, Progress
 LineKind = Literal["sentences", "names"]
 Script = Literal["other", "latin"]
 MIN_MESSAGES = 100
-"""A language counts in the averages from this many held-out messages on."""
+"""Minimum number of held-out messages for a language to count in the averages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +46,7 @@ class LanguageScore:
 
     @property
     def counts(self) -> bool:
-        """Return whether the language is in averages and drawings."""
+        """True if the language is in averages and drawings."""
         return self.messages >= MIN_MESSAGES
 
     @property
@@ -92,7 +92,7 @@ def score_with_baselines(
     Args:
         encoder: the encoder to score.
         folders: for each kind, a folder of ``<lang>-eng.tsv`` files.
-        name: the encoder's, in the result files.
+        name: name of the encoder in the result files.
         output: gets the task's own result files.
         progress: reports progress.
     """

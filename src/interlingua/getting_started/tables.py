@@ -34,7 +34,7 @@ def show_sources(
 ) -> None:
     """Show the sources of the text and their licenses."""
     console.print(sources_table(sources).terminal())
-    # Messages of pip may hold square brackets, which rich would take for its own.
+    # Messages of pip may contain square brackets, which rich would interpret as markup.
     for name, why in unavailable.items():
         console.print(f"not available: {name} ({why})", markup=False)
 

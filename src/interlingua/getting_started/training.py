@@ -36,8 +36,8 @@ def recipe(
         corpus: the prepared corpus.
         output: folder of the run.
         max_steps: number of training steps.
-        budget_seconds: in place of steps: wall time of the whole run, which ends with it even where
-            the machine becomes slower.
+        budget_seconds: wall time of the whole run, instead of steps; the run ends at this time even
+            if the machine becomes slower.
     """
     return TrainConfig(
         # Temperature 2: languages of few pairs are drawn more often than their share.

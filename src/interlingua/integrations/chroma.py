@@ -1,6 +1,6 @@
 """Chroma's ``EmbeddingFunction``.
 
-Importing this module also makes it known to Chroma by its name.
+Importing this module also registers the function with Chroma under its name.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def shared_encoder(model: str, device: str | None) -> Encoder:
         CheckpointError: there is no such model.
         ConfigError: there is no such device here.
     """
-    # By the absolute path: the same name may be another model in another working directory.
+    # Use the absolute path: the same name may be another model in another working directory.
     key = (lasting_name(model), device)
     encoder = _LOADED.get(key)
     if encoder is None:

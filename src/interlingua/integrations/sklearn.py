@@ -75,7 +75,7 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 "expected one column of texts, found a table; in a ColumnTransformer, name the"
                 " column as a string"
             )
-        # To encode a single text is one vector, and here each row is one.
+        # ``encode`` gives one vector for a single text, but here each row must be a text.
         refuse_container(X, "X")
         return self._encoder().encode(
             X,
@@ -92,7 +92,7 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return state
 
     def _encoder(self) -> Encoder:
-        # set_params changes attributes at any time, so what is loaded is compared with them.
+        # set_params may change attributes at any time, so compare the loaded model with them.
         key = (self.model, self.device)
         loaded: tuple[tuple[str, str | None], Encoder] | None = getattr(self, "_loaded", None)
         if loaded is None or loaded[0] != key:

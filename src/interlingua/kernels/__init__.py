@@ -1,10 +1,10 @@
 """Operations in C that torch does not have.
 
-It is compiled at installation where a compiler is there, and left out elsewhere. All of it has a
-path in plain torch too (the same neighbors, the same vectors to rounding), which
-``INTERLINGUA_KERNELS=0`` takes. Each source is compiled once for every variant, that is for the
-instructions of a kind of processors, into a library of its own; the best variant that this
-processor runs is taken, or the one that ``INTERLINGUA_KERNELS`` names.
+The C code is compiled at installation if there is a compiler, and left out otherwise. Plain torch
+can do all of it too (the same neighbors, the same vectors up to rounding);
+``INTERLINGUA_KERNELS=0`` selects torch. Each source is compiled once per variant, that is, for the
+instructions of one kind of processor, into its own library. The best variant that this processor
+supports is used, or the one that ``INTERLINGUA_KERNELS`` names.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ def variant(name: str) -> str | None:
 def find_library(name: str) -> Kernel | None:
     """Return the best measured variant of the compiled ``name.c``, or the one that the user names.
 
-    The result is None if no variant was built or it is of an older source, if this processor can't
-    run it, or if it is switched off. A file that is truncated or foreign is skipped too, with a
-    line on standard error.
+    The result is None if no variant was built, if it was built from an older source, if this
+    processor can't run it, or if it is switched off. A truncated file or another library is also
+    skipped, with a message on standard error.
 
     Raises:
         ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
     """
     for candidate in wanted_variants():
-        # The best by design need not be the fastest, so that only measured variants are chosen.
+        # The best design is not always the fastest, so only measured variants are chosen.
         is_named = os.environ.get(KERNELS_VARIABLE) == candidate
         if candidate in UNMEASURED.get(name, ()) and not is_named:
             continue
@@ -83,10 +83,10 @@ def find_library(name: str) -> Kernel | None:
 def wanted_variants() -> tuple[str, ...]:
     """Return the variants that ``INTERLINGUA_KERNELS`` allows, best first.
 
-    There are none with "0", all if it is unset or "1", otherwise the one that it names.
+    With "0" there are none; if it is unset or "1", all; otherwise the one that it names.
 
     Raises:
-        ConfigError: it names no variant.
+        ConfigError: ``INTERLINGUA_KERNELS`` names an unknown variant.
     """
     value = os.environ.get(KERNELS_VARIABLE, "")
     if value in ("", "1"):
@@ -107,14 +107,14 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
     path = source.with_suffix(f".{variant}.so")
     if not path.is_file():
         return None
-    # Before it is mapped: of a file that was cut short the system would kill this process.
+    # Before the file is mapped: if it is truncated, the system would kill this process.
     problem = find_library_damage(path)
     if problem is None:
         try:
             loaded = ctypes.CDLL(str(path))
             loaded.digest.restype = ctypes.c_uint32
-            # Of another source, or for instructions that this processor lacks: no fault, so that
-            # the next variant is tried without a line.
+            # A library of another source, or for instructions that this processor lacks, is no
+            # error: the next variant is tried without a message.
             if loaded.digest() == source_digest(source) and loaded.supported():
                 return loaded
             return None
@@ -133,9 +133,9 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
 def find_library_damage(path: Path) -> str | None:
     """Return the reason why the file of a library must not be mapped into memory, or None.
 
-    The system maps a library without looking at its length: one that was cut kills the process when
-    a function in the missing part is called. In an ELF file the table of sections comes last, and
-    its head says where that ends. macOS compares both lengths itself.
+    The system maps a library without a check of its length: if the file is truncated, a call of a
+    function in the missing part kills the process. In an ELF file the table of sections comes last,
+    and the header of the file says where the table ends. macOS compares both lengths itself.
     """
     with path.open("rb") as file:
         head = file.read(ELF_HEAD_BYTES)
@@ -153,6 +153,6 @@ def find_library_damage(path: Path) -> str | None:
 
 
 def source_digest(source: Path) -> int:
-    """Return a checksum of a source and all headers, to detect a library of older ones."""
+    """Return a checksum of a source and all headers, to detect a library built from older files."""
     headers = sorted(source.parent.glob("*.h"))
     return zlib.crc32(b"".join(path.read_bytes() for path in (source, *headers)))

@@ -17,7 +17,7 @@
 #define INT16S 1  /* products of int16, twice as many at once as of floats */
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */
 #define ROWS 6    /* by one vector: the sums of a product fill 12 of 16 registers */
-#define COLUMNS 1 /* the same, where the tile is so many vectors by six rows */
+#define COLUMNS 1 /* the same, where the tile is COLUMNS vectors by six rows */
 #define ALWAYS static inline __attribute__((always_inline))
 
 typedef struct {
@@ -118,7 +118,7 @@ ALWAYS Floats keep16(const uint8_t *random, int64_t threshold, float scale) {
     return (Floats){_mm256_and_ps(low, factor), _mm256_and_ps(high, factor)};
 }
 
-/* What scale16 can take: the operands' order keeps what is no number. */
+/* Limits x to the range of scale16; the order of the operands keeps NaN. */
 ALWAYS Floats limit16(Floats x) { return min16(set16(127.0f), max16(set16(-127.0f), x)); }
 
 /* x 2^whole for -126 <= whole <= 127, put together from the bits of an exponent; 0 for -127. */
@@ -131,7 +131,7 @@ ALWAYS Floats scale16(Floats x, Floats whole) {
     return (Floats){scale8(x.low, whole.low), scale8(x.high, whole.high)};
 }
 
-/* The first count of x, then those of the other. */
+/* The first `count` numbers of x, then those of `other`. */
 ALWAYS Floats first16(int64_t count, Floats x, Floats other) {
     __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     __m256i low = _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)count), places);
@@ -147,7 +147,7 @@ ALWAYS uint64_t not_less16(Floats a, Floats b) {
     return low | high << 8;
 }
 
-/* Each number in the place of the one so many (1, 2, 4 or 8) away. */
+/* Swaps each number with the one that is `apart` (1, 2, 4 or 8) places away. */
 ALWAYS Floats swap16(Floats x, int apart) {
     if (apart == 1) return (Floats){_mm256_permute_ps(x.low, 0xB1), _mm256_permute_ps(x.high, 0xB1)};
     if (apart == 2) return (Floats){_mm256_permute_ps(x.low, 0x4E), _mm256_permute_ps(x.high, 0x4E)};
@@ -155,7 +155,7 @@ ALWAYS Floats swap16(Floats x, int apart) {
     return (Floats){_mm256_permute2f128_ps(x.low, x.low, 1), _mm256_permute2f128_ps(x.high, x.high, 1)};
 }
 
-/* 1 in the places that swap16 takes from above, -1 in the others. */
+/* 1 where swap16 takes a number from a higher place, -1 elsewhere. */
 ALWAYS Floats signs16(int apart) {
     __m256 one = _mm256_set1_ps(1.0f), minus = _mm256_set1_ps(-1.0f);
     if (apart == 8) return (Floats){one, minus};
@@ -171,7 +171,7 @@ ALWAYS __m256 widen8(const char *from) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
-/* To the nearest bfloat, of two that are equally near to the even one; what is no number stays none. */
+/* Rounds to the nearest bfloat, or to the even one of two equally near ones; NaN stays NaN. */
 ALWAYS void narrow8(char *to, __m256 x) {
     __m256i bits = _mm256_castps_si256(x), last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), last);
@@ -217,7 +217,7 @@ ALWAYS Ints higher_half16(Ints x) {
     return (Ints){_mm256_and_si256(x.low, mask), _mm256_and_si256(x.high, mask)};
 }
 
-/* Where the higher one was. */
+/* Moves the lower half to the place of the higher one. */
 ALWAYS Ints lower_half16(Ints x) { return (Ints){_mm256_slli_epi32(x.low, 16), _mm256_slli_epi32(x.high, 16)}; }
 
 ALWAYS Ints to_ints16(Floats x) { return (Ints){_mm256_cvtps_epi32(x.low), _mm256_cvtps_epi32(x.high)}; }
@@ -232,14 +232,14 @@ ALWAYS int32_t sum_ints16(Ints x) {
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
 }
 
-/* As bytes; what does not fit as the nearest that does. */
+/* Writes bytes; a number out of range becomes the nearest byte. */
 ALWAYS void write_bytes16(char *to, Ints x) {
     __m128i low = _mm_packs_epi32(_mm256_castsi256_si128(x.low), _mm256_extracti128_si256(x.low, 1));
     __m128i high = _mm_packs_epi32(_mm256_castsi256_si128(x.high), _mm256_extracti128_si256(x.high, 1));
     _mm_storeu_si128((__m128i *)to, _mm_packs_epi16(low, high));
 }
 
-/* As int16; what does not fit as the nearest that does. */
+/* Writes int16; a number out of range becomes the nearest int16. */
 ALWAYS void write_int16s16(char *to, Ints x) {
     __m256i packed = _mm256_packs_epi32(x.low, x.high); /* quarters: low's first, high's first, low's second ... */
     _mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(packed, 0xD8));
@@ -274,7 +274,7 @@ ALWAYS Ints dot_int16s16(Ints sum, Ints y, Ints x) {
     return (Ints){dot_int16s8(sum.low, y.low, x.low), dot_int16s8(sum.high, y.high, x.high)};
 }
 
-/* In registers of their own, or GCC copies and spills the sums in the loop before. */
+/* Keeps sums in their own registers; otherwise GCC copies and spills them in the loop before. */
 ALWAYS void settle16(Ints *x) { __asm__("" : "+x"(x->low), "+x"(x->high)); }
 
 ALWAYS Doubles zero8(void) { return (Doubles){_mm256_setzero_pd(), _mm256_setzero_pd()}; }
@@ -287,7 +287,7 @@ ALWAYS Doubles fmadd8(Doubles a, Doubles b, Doubles c) {
     return (Doubles){_mm256_fmadd_pd(a.low, b.low, c.low), _mm256_fmadd_pd(a.high, b.high, c.high)};
 }
 
-/* Of both together; halves are added until one number is left, the order of AVX-512's own sum. */
+/* Sum of both together; halves are added until one number is left, the order of AVX-512's own sum. */
 ALWAYS double sum8(Doubles a, Doubles b) {
     __m256d four = _mm256_add_pd(_mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high));
     __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));

@@ -21,7 +21,7 @@
 #endif
 #define VECTORS 2   /* of sixteen columns, in a tile of a product */
 #define ROWS 12     /* by VECTORS vectors: the sums of a product fill 24 of 32 registers */
-#define COLUMNS 4   /* vectors by six rows, where the tile is that: 24 registers too */
+#define COLUMNS 4   /* the same, where the tile is COLUMNS vectors by six rows: 24 registers too */
 #define OFFSET 128  /* the instruction multiplies signed bytes by unsigned ones, so the stored bytes + 128 */
 #define BYTES_TOGETHER 4 /* of a column side by side, which one instruction multiplies */
 #define ALWAYS static inline __attribute__((always_inline))
@@ -70,13 +70,13 @@ ALWAYS Floats keep16(const uint8_t *random, int64_t threshold, float scale) {
     return _mm512_maskz_mov_ps(keep, _mm512_set1_ps(scale));
 }
 
-/* What scale16 can take: here any number. */
+/* Limits x to the range of scale16, which is any number here. */
 ALWAYS Floats limit16(Floats x) { return x; }
 
 /* x 2^whole; 0 far below. */
 ALWAYS Floats scale16(Floats x, Floats whole) { return _mm512_scalef_ps(x, whole); }
 
-/* The first count of x, then those of the other. */
+/* The first `count` numbers of x, then those of `other`. */
 ALWAYS Floats first16(int64_t count, Floats x, Floats other) {
     return _mm512_mask_mov_ps(other, (__mmask16)((1u << count) - 1), x);
 }
@@ -84,14 +84,14 @@ ALWAYS Floats first16(int64_t count, Floats x, Floats other) {
 /* Bit i: a[i] is not less than b[i], or one of them is no number. */
 ALWAYS uint64_t not_less16(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
 
-/* Each number in the place of the one so many (1, 2, 4 or 8) away. */
+/* Swaps each number with the one that is `apart` (1, 2, 4 or 8) places away. */
 ALWAYS Floats swap16(Floats x, int apart) {
     if (apart == 1) return _mm512_permute_ps(x, 0xB1);
     if (apart == 2) return _mm512_permute_ps(x, 0x4E);
     return apart == 4 ? _mm512_shuffle_f32x4(x, x, 0xB1) : _mm512_shuffle_f32x4(x, x, 0x4E);
 }
 
-/* 1 in the places that swap16 takes from above, -1 in the others. */
+/* 1 where swap16 takes a number from a higher place, -1 elsewhere. */
 ALWAYS Floats signs16(int apart) {
     __mmask16 minus = apart == 1 ? 0xAAAA : apart == 2 ? 0xCCCC : apart == 4 ? 0xF0F0 : 0xFF00;
     return _mm512_mask_blend_ps(minus, _mm512_set1_ps(1.0f), _mm512_set1_ps(-1.0f));
@@ -103,7 +103,7 @@ ALWAYS Floats load(const char *from, int64_t type) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
-/* To the nearest bfloat, of two that are equally near to the even one; what is no number stays none. */
+/* Rounds to the nearest bfloat, or to the even one of two equally near ones; NaN stays NaN. */
 ALWAYS __m256i narrow16(Floats x) {
 #if BFLOATS
     return (__m256i)_mm512_cvtneps_pbh(x);
@@ -126,17 +126,17 @@ ALWAYS Ints read_ints16(const void *from) { return _mm512_loadu_si512(from); }
 ALWAYS void write_ints16(void *to, Ints x) { _mm512_storeu_si512(to, x); }
 ALWAYS Ints add_ints16(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
 ALWAYS Ints higher_half16(Ints x) { return _mm512_and_si512(x, _mm512_set1_epi32(-65536)); }
-ALWAYS Ints lower_half16(Ints x) { return _mm512_slli_epi32(x, 16); } /* where the higher one was */
+ALWAYS Ints lower_half16(Ints x) { return _mm512_slli_epi32(x, 16); } /* to the higher place */
 ALWAYS Ints to_ints16(Floats x) { return _mm512_cvtps_epi32(x); }
 ALWAYS Floats to_floats16(Ints x) { return _mm512_cvtepi32_ps(x); }
 ALWAYS Floats as_floats16(Ints x) { return _mm512_castsi512_ps(x); }
 ALWAYS Ints as_ints16(Floats x) { return _mm512_castps_si512(x); }
 ALWAYS int32_t sum_ints16(Ints x) { return _mm512_reduce_add_epi32(x); }
 
-/* As bytes; what does not fit as the nearest that does. */
+/* Writes bytes; a number out of range becomes the nearest byte. */
 ALWAYS void write_bytes16(char *to, Ints x) { _mm_storeu_si128((__m128i *)to, _mm512_cvtsepi32_epi8(x)); }
 
-/* As int16; what does not fit as the nearest that does. */
+/* Writes int16; a number out of range becomes the nearest int16. */
 ALWAYS void write_int16s16(char *to, Ints x) { _mm256_storeu_si256((__m256i *)to, _mm512_cvtsepi32_epi16(x)); }
 
 /* sum + y x: four stored bytes y, which are 128 too large, by four signed bytes x. */
@@ -152,12 +152,12 @@ ALWAYS Ints dot_bfloats16(Ints sum, Ints y, Ints x) {
 /* sum + y x: two int16 by two int16. */
 ALWAYS Ints dot_int16s16(Ints sum, Ints y, Ints x) { return _mm512_dpwssd_epi32(sum, y, x); }
 
-/* Two bfloats in one: of the second the number itself, of the first the part above. */
+/* Combines two bfloats in one unit: `first` in the lower half, `second` in the upper half. */
 ALWAYS Floats pair_bfloats16(Floats first, Floats second) {
     return (Floats)_mm512_or_si512(_mm512_srli_epi32((Ints)first, 16), (Ints)second);
 }
 
-/* In a register of its own, or GCC copies and spills the sums in the loop before. */
+/* Keeps a sum in its own register; otherwise GCC copies and spills the sums in the loop before. */
 ALWAYS void settle16(Ints *x) { __asm__("" : "+v"(*x)); }
 
 ALWAYS Doubles zero8(void) { return _mm512_setzero_pd(); }

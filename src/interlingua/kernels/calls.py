@@ -1,4 +1,4 @@
-"""How the functions of ``training.c`` are called: on tensors, by as many threads as pay.
+"""Calls of the functions of ``training.c`` on tensors, in as many threads as are useful.
 
 C knows neither the type nor the size of the data at an address, and a wrong address corrupts memory
 silently. Two tables therefore specify the type of each argument of every function, and each call is
@@ -34,8 +34,8 @@ _FUNCTIONS = {
     "observe": "..afifff",
     "slopes_of": "..afiffaf",
 }
-"""Type that each argument of a function points to: activations, float32, int64; a dot = not a
-tensor. The functions are in the order of the table in training.c."""
+"""Type that each argument of a function points to: a = activations, f = float32, i = int64; a
+dot = not a tensor. The functions are in the order of the table in training.c."""
 _SIZES = {
     "residual_norm": "..nnw.ww.nnr",
     "residual_norm_back": "..nnr.wnnwww",
@@ -44,14 +44,14 @@ _SIZES = {
     "observe": "..nwrrrr",
     "slopes_of": "..nwrrrnw",
 }
-"""Elements of each tensor that a function uses: one per row, one per column (width), or all.
+"""Elements of each tensor that a function uses: r = one per row, w = one per column, n = all.
 
-The two numbers are the arguments before the first tensor. The arguments of ``attention`` are in a
-struct, see ``encoder/executors/fused.py``.
+The numbers of rows and columns (width) are the arguments before the first tensor. The arguments of
+``attention`` are in a struct, see ``encoder/executors/fused.py``.
 """
 _MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
-"""Variants that were seen to be no slower than torch; without a trial another one is used only
-where ``INTERLINGUA_KERNELS`` names it."""
+"""Variants that were measured to be no slower than torch. Any other variant is used without a trial
+only if ``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
 """Minimum number of activations per thread."""
 
@@ -59,10 +59,10 @@ MIN_ELEMENTS = 1 << 17
 class ChosenKernel:
     """The executor of the passes of training in this process.
 
-    One for the whole process, as the backward pass runs in threads of torch's own.
+    There is one for the whole process, because the backward pass runs in torch's own threads.
 
     Attributes:
-        executor: "kernel" or "torch"; None: no one chose, see ``is_kernel_preferred``.
+        executor: "kernel" or "torch"; None: no choice was made, see ``is_kernel_preferred``.
     """
 
     def __init__(self) -> None:
@@ -122,14 +122,14 @@ def call_in_parts(
     """Call a function of the kernel for several parts at once, see ``call_kernel``.
 
     The parts run in the threads of torch's OpenMP. Those threads keep their cores busy for some
-    milliseconds after each product of matrices, so that other threads would not gain anything.
+    milliseconds after each product of matrices, so other threads would not be faster.
     Python's own threads are used if torch has no GNU OpenMP.
 
     Args:
         name: of the function.
         like: a tensor of the type of the activations.
         bounds: of the parts.
-        arguments: of the part from one bound to the next.
+        arguments: returns the arguments of the part from one bound to the next.
     """
     kernel = library("training")
     assert kernel is not None
@@ -151,12 +151,12 @@ def call_in_parts(
     if len(parts) == 1:
         failed = run(None, 1, 0, 1)
     elif team is not None:
-        # As many threads as torch's products have: a smaller team would end the others.
+        # As many threads as torch's products have: a smaller team would end the other threads.
         failed = run(team, max(len(parts), torch.get_num_threads()), 0, len(parts))
     else:
         with ThreadPoolExecutor(len(parts)) as pool:
             failed = any(pool.map(lambda part: run(None, 1, part, 1), range(len(parts))))
-    # Every function returns 0, or else had no memory.
+    # Every function returns 0, unless it could not allocate memory.
     if failed:
         raise MemoryError(f"not enough memory for {name} in a batch; lower run.micro_batch_size")
 
@@ -186,7 +186,7 @@ def _check_all(name: str, like: Tensor, arguments: Sequence[Any]) -> None:
 
 
 def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
-    """Refuse anything but a contiguous tensor of a type in the memory of this machine."""
+    """Refuse everything except a contiguous tensor of the type in the memory of the CPU."""
     fits = (
         isinstance(value, Tensor)
         and value.dtype == dtype
@@ -230,5 +230,5 @@ def _openmp() -> ctypes.c_void_p | None:
     """Return ``GOMP_parallel`` of the GNU OpenMP that torch has loaded, or None without one."""
     try:
         return ctypes.cast(ctypes.CDLL(None).GOMP_parallel, ctypes.c_void_p)
-    except (AttributeError, OSError, TypeError):  # the last one: Windows needs a name
+    except (AttributeError, OSError, TypeError):  # TypeError: Windows needs a name
         return None

@@ -1,11 +1,11 @@
-/* A transformer over packed sentences: no padding, each sentence attends to itself. Layers are BERT's or differ from them as
-   encoder/layer_weights.py describes.
+/* A transformer over packed sentences: no padding, each sentence attends to itself. Layers are like those of BERT, or
+   differ from them as encoder/layer_weights.py describes.
 
    Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16, in int16
    or in bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next
    (queries, keys, values, context, inner activations) is of the model's type, float32 or bfloat16.
 
-   One thread takes a group through, or several do together (team.h). */
+   A group is processed by one thread, or by several together (team.h). */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,23 +41,24 @@ typedef struct {
 typedef struct {
     Linear qkv, attention_output, intermediate, output;
     Norm attention_norm, output_norm;
-    Norm second_attention_norm, query_norm, key_norm; /* no weight: there is no such norm */
+    Norm second_attention_norm, query_norm, key_norm; /* without a weight, the norm does not exist */
     const float *rotary; /* of each position, a head's cosines and then its sines, or NULL */
     int64_t window;      /* neighbors on either side that a token sees; negative: all */
 } Layer;
 
 typedef struct {
     int64_t width, heads, inner, layers, type, activation, first_position;
-    int64_t position_width; /* from one position's vector to the next: width, or 0 where all have the same */
+    int64_t position_width; /* numbers between the vectors of two positions: width, or 0 if all have one vector */
     int64_t norm_first, gated;
     int64_t by_tiles; /* widths fit, and the weights are laid out for them */
     float eps;
-    const float *words, *positions, *slopes; /* slopes: of each head, what a score loses with the distance, or NULL */
+    const float *words, *positions, *slopes; /* slopes: by head, loss of a score per distance, or NULL */
     Norm norm, final_norm;
     const Layer *layer;
 } Model;
 
-/* Memory of a group of sentences, as a thread sees it: turned, normed and what attention needs are its own. */
+/* Memory of a group of sentences, as a thread sees it. turned, normed and the memory of attention belong to
+   this thread only. */
 typedef struct {
     char *qkv, *context, *inner, *rows;
     float *sum, *turned, *normed, *scales;
@@ -69,30 +70,30 @@ typedef struct {
     Member member;
 } Room;
 
-/* Of this file and its headers, so that a library of older ones is noticed; given at compilation. */
+/* Checksum of this file and its headers, set at compilation, to detect a library of older files. */
 uint32_t digest(void) { return DIGEST; }
 
 int supported(void) { return has_instructions(); }
 
-/* Columns of a panel, in which weights are to be laid out. */
+/* Number of columns of the panels in which weights must be laid out. */
 int64_t panel_columns(void) { return PANEL; }
 
-/* Bytes of an output's inputs that stand side by side in a panel, where weights are bytes. */
+/* Number of inputs of an output that are adjacent in a panel, if weights are bytes. */
 int64_t bytes_together(void) { return BYTES_TOGETHER; }
 
-/* Whether there are products of bfloats; without, activations are to be float32, and weights that or WIDENED. */
+/* Whether there are products of bfloats. Without them, activations must be float32, and weights float32 or WIDENED. */
 int has_bfloats(void) { return BFLOATS; }
 
-/* Whether products of bytes give bfloats; without, activations are to be float32 where weights are bytes. */
+/* Whether products of bytes give bfloats. If not, activations must be float32 if weights are bytes. */
 int has_bytes_to_bfloats(void) { return BYTES_TO_BFLOATS; }
 
-/* Whether there are products of int16; activations are to be float32 then. */
+/* Whether there are products of int16. For them activations must be float32. */
 int has_int16s(void) { return INT16S; }
 
-/* Whether there are products by tiles, where float32 weights are to be pairs of bfloats. */
+/* Whether there are products by tiles. For them float32 weights must be pairs of bfloats. */
 int has_tiles(void) { return TILES; }
 
-/* A row of activations to the type that a product takes. */
+/* Converts a row of activations to the type that a product takes. */
 static void convert_row(const Linear *linear, const char *row, int64_t from, int64_t r, const Room *room) {
     int64_t inputs = linear->inputs, type = type_of_rows(linear->type), size = bytes_of(from);
     char *to = room->rows + r * inputs * bytes_of(type);
@@ -105,19 +106,19 @@ static void convert_row(const Linear *linear, const char *row, int64_t from, int
         for (int64_t d = 0; d < inputs; d += LANES) store(to + d * bytes_of(type), type, load(row + d * size, from));
 }
 
-/* Some rows, ld numbers apart. */
+/* Converts some rows, which are ld numbers apart. */
 static void convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t first, int64_t end,
                     const Room *room) {
     for (int64_t r = first; r < end; r++) convert_row(linear, x + r * ld * bytes_of(from), from, r, room);
 }
 
-/* What was converted, with room behind. */
+/* The converted rows, with free memory after them. */
 static Rows converted(const Linear *linear, const Room *room) {
     int64_t stride = linear->inputs * bytes_of(type_of_rows(linear->type));
     return (Rows){room->rows, stride, room->scales, room->starts};
 }
 
-/* Whether rows of a type, with room behind, can stay where they are. */
+/* Whether a product can read rows of a type, with free memory after them, without a conversion. */
 static int takes(const Linear *linear, int64_t type) { return type == type_of_rows(linear->type); }
 
 static Rows in_place(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
@@ -169,7 +170,7 @@ static void add_sum(const Model *model, const Norm *norm, const Norm *second, fl
     }
 }
 
-/* A row of the states to what a product takes, by way of the norm where that comes first. */
+/* Converts a row of the states to the type that a product takes, after the norm if norms come first. */
 static void feed(const Model *model, const Norm *norm, const Linear *linear, const float *row, int64_t r, Room *room) {
     if (model->norm_first && norm->weight) {
         normalize(row, model, norm, room->normed);
@@ -178,8 +179,8 @@ static void feed(const Model *model, const Norm *norm, const Linear *linear, con
     convert_row(linear, (const char *)row, FLOAT32, r, room);
 }
 
-/* The first product of the feed-forward block, of the panels from output `first` to `end`: with a gate the activation is for
-   the first half alone. */
+/* The first product of the feed-forward block, of the panels from output `first` to `end`. With a gate, the
+   activation is only for the first half. */
 static void multiply_inner(const Model *model, const Linear *linear, Rows x, int64_t rows, int64_t first, int64_t end,
                            char *y) {
     int64_t activated = model->gated ? model->inner : up(linear->outputs, PANEL);
@@ -187,10 +188,10 @@ static void multiply_inner(const Model *model, const Linear *linear, Rows x, int
     multiply_panels(linear, x, rows, first > activated ? first : activated, end, NONE, model->type, y);
 }
 
-/* Numbers from one row of inner activations to the next. */
+/* Distance, in numbers, between two rows of inner activations. */
 static int64_t inner_ld(const Model *model) { return up(model->gated ? 2 * model->inner : model->inner, PANEL); }
 
-/* The first half of inner activations times the other one. */
+/* Multiplies the first half of inner activations by the second half. */
 static void gate(const Model *model, char *inner, int64_t rows) {
     int64_t type = model->type, size = bytes_of(type);
     for (int64_t r = 0; r < rows; r++, inner += inner_ld(model) * size)
@@ -198,7 +199,7 @@ static void gate(const Model *model, char *inner, int64_t rows) {
             store(at, type, mul16(load(at, type), load(at + model->inner * size, type)));
 }
 
-/* All of a layer that comes after attention. */
+/* The part of a layer that comes after attention. */
 static void block(const Model *model, const Layer *layer, float *x, const char *context, int64_t rows, Room *room) {
     int64_t width = model->width, ld = up(width, PANEL);
     Rows from = in_place(&layer->attention_output, context, model->type, width, rows, room);
@@ -226,7 +227,7 @@ static void embed(const Model *model, const int64_t *ids, const int64_t *starts,
     }
 }
 
-/* All heads of a token's queries or keys, the pairs of each turned by its angles. */
+/* Rotates a token's queries or keys: in all heads, each pair of numbers by its angle. */
 static void turn(const Model *model, const float *cosines, char *row) {
     int64_t type = model->type, size = bytes_of(type), head = model->width / model->heads, half = head / 2;
     for (char *end = row + model->width * size; row < end; row += head * size)
@@ -247,7 +248,7 @@ static void normalize_in_type(const Model *model, const Norm *norm, char *row, f
 
 static int changes_queries(const Layer *layer) { return layer->rotary || layer->query_norm.weight; }
 
-/* Queries and keys of some tokens: normalized, then turned, where the layer does that. */
+/* Normalizes, then rotates the queries and keys of some tokens, if the layer does so. */
 static void change_queries(const Model *model, const Layer *layer, const int64_t *starts, int64_t first, int64_t end,
                            Room *room) {
     int64_t width = model->width, size = bytes_of(model->type), ld = up(3 * width, PANEL), head = width / model->heads;
@@ -300,7 +301,7 @@ static void *take(char **memory, int64_t bytes) {
 #include "tile_layers.h"
 #endif
 
-/* Makes rooms of a memory, one for each thread; returns how many bytes they take. */
+/* Divides memory into rooms, one for each thread; returns the number of bytes that they take. */
 static int64_t divide(char *memory, const Model *model, int64_t tokens, int64_t longest, int64_t threads, Room *rooms) {
     int64_t width = model->width, size = bytes_of(model->type), inner = inner_ld(model);
     int64_t wide = width > inner ? width : inner, rows = (threads > 1 ? tokens : least(tokens, BLOCK_ROWS)) + ROWS;
@@ -339,7 +340,7 @@ typedef struct {
     int64_t tokens; /* of a group, or one sentence */
 } Way;
 
-/* What a thread has to do: all of it, or its share. */
+/* The work of a thread: all of it, or a share. */
 typedef struct {
     const Model *model;
     const int64_t *ids, *starts;
@@ -367,8 +368,8 @@ static void work(void *tasks, int64_t thread) {
 #endif
 }
 
-/* Hidden states of the last layer, (tokens, width), by up to so many threads, which changes no bit of them. Returns 0, or
-   1 where there is no memory. */
+/* Computes the hidden states of the last layer, (tokens, width), in up to `threads` threads. Their number does not
+   change the result. Returns 0, or 1 if there is not enough memory. */
 int encode(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *states,
            int64_t threads) {
     threads = threads < 1 ? 1 : least(threads, MOST_THREADS);

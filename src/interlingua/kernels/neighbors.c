@@ -1,17 +1,18 @@
 /* Exact k nearest neighbors, both ways from one pass over two blocks of vectors.
 
    The similarity of x_i and y_j is bounded from above by a product of bytes, and only pairs that may belong among the k
-   best of their row or column are computed exactly, in float64. Where the first coordinates say much, a stage of them is
-   enough to tell that most pairs don't: what the rest may add is the product of its lengths. The few others are looked at
-   one by one, by all bytes. search/topk/kernel_scanner.py makes the bytes; with its scales and corrections the bound after stage s
-   is
+   best of their row or column are computed exactly, in float64. If the first coordinates contain most of the
+   information, a stage, which uses only these, is enough to exclude most pairs: the other coordinates add at most the
+   product of their lengths. The few remaining pairs are checked one by one, by all bytes.
+   search/topk/kernel_scanner.py makes the bytes; with its scales and corrections the bound after stage s is
 
        scale_x[i] * scale_y[j] * (product - OFFSET * sum_x[i][s]) + tail_x[i][s] * tail_y[s][j] + term_x[i] + term_y[j]
            + error_x[i][s] * (largest length_y of the panel) + length_x[i] * (largest error_y[s] of the panel)
 
-   Rows of x are signed bytes, n of them and room for ROOM more behind. Those of y are bytes + 128 in panels of GROUP
-   columns, [panel][width / together][GROUP][together] where that is bytes_together(), aligned to 64 bytes, and once more column by column. Lists hold the k best,
-   best first, equal similarities by index; a pair that is met twice stands there once. */
+   The n rows of x are signed bytes, with free memory for ROOM more rows after them. The columns of y are bytes + 128 in
+   panels of GROUP columns, [panel][width / together][GROUP][together] where `together` is bytes_together(), aligned to
+   64 bytes, and a second time column by column. Lists contain the k best, the best first, and equal similarities by
+   index; a pair that is found twice is listed once. */
 #include <stdint.h>
 #include <string.h>
 
@@ -26,8 +27,8 @@
 #define ROOM 31 /* tiles take 32 rows at once */
 #define LANES 16
 #define GROUP (4 * LANES)
-#define MOST_WASTED 2  /* pairs of a row and a panel looked at in vain: another stage would have been cheaper */
-#define LEAST_WASTED 3 /* fewer than one in so many rows: a stage less is tried */
+#define MOST_WASTED 2  /* useless checks per row and panel, above which one stage more is cheaper */
+#define LEAST_WASTED 3 /* with less than one useless check in this number of rows, try one stage less */
 
 typedef struct {
     float *values;
@@ -35,7 +36,7 @@ typedef struct {
     int64_t k;
 } Lists;
 
-/* The rows: n of them, or n for each stage. */
+/* The rows: n values of each kind, or n for each stage. */
 typedef struct {
     const float *vectors;
     const int8_t *bytes;
@@ -43,32 +44,32 @@ typedef struct {
     const int32_t *sum;
 } Rows;
 
-/* The columns: m of them and room for whole panels, the same for each stage, or one for each panel. */
+/* The columns: of each kind one value per column (up to whole panels) or per panel, for all stages or for each. */
 typedef struct {
     const float *vectors;
     const uint8_t *bytes, *each; /* in panels, and column by column */
     const float *scale, *term, *tail, *length, *error;
 } Columns;
 
-/* What a row's bound and its bar are made of. */
+/* The parts of a row's bound and of its bar, the similarity that pairs must reach. */
 typedef struct {
     float scale, tail, above, bar;
     int32_t shift;
 } Row;
 
-/* The same of the columns of a panel. */
+/* The same for the columns of a panel. */
 typedef struct {
     const uint8_t *bytes;
     const float *scale, *tail, *term, *bars;
     float length, error;
 } Panel;
 
-/* Of this file and its headers, so that a library of an older one is noticed; given at compilation. */
+/* Checksum of this file and its headers, set at compilation, to detect a library of older files. */
 uint32_t digest(void) { return DIGEST; }
 
 int supported(void) { return has_instructions(); }
 
-/* LANES sums, halves of them added until one is left; search/topk/bounds.py adds in the same order. */
+/* Inner product: LANES sums, halves of them added until one is left; search/topk/bounds.py adds in the same order. */
 static float exact(const float *x, const float *y, int64_t width) {
     Doubles sums = zero8(), more = sums;
     int64_t d = 0;
@@ -86,7 +87,7 @@ static float exact(const float *x, const float *y, int64_t width) {
     return (float)sum8(sums, more);
 }
 
-/* Puts a pair into its list, if it belongs there. Returns what the next one has to reach. */
+/* Inserts a pair into a list if it is good enough. Returns the value that the next pair must reach. */
 static float insert(Lists lists, int64_t list, float value, int64_t index) {
     float *values = lists.values + list * lists.k;
     int64_t *indices = lists.indices + list * lists.k, at = lists.k;
@@ -100,13 +101,13 @@ static float insert(Lists lists, int64_t list, float value, int64_t index) {
     return values[lists.k - 1];
 }
 
-/* Bounds of a row's similarities with 16 columns of a panel, but for what is the same for all columns. */
+/* Bounds of a row's similarities with 16 columns of a panel, without the terms that all columns share. */
 ALWAYS Floats bounds(Ints sums, const Row *row, const Panel *panel, int64_t at) {
     Floats rest = fmadd16(set16(row->tail), read16(panel->tail + at), read16(panel->term + at));
     return fmadd16(mul16(to_floats16(sums), set16(row->scale)), read16(panel->scale + at), rest);
 }
 
-/* Which of them reach a bar: the row's or their own; what is no number, of vectors too long for float32, does. */
+/* Which of 16 columns reach a bar, the row's or their own. NaN, from vectors too long for float32, reaches it too. */
 ALWAYS uint64_t reach(Ints sums, const Row *row, const Panel *panel, int64_t at) {
     Floats bars = sub16(min16(set16(row->bar), read16(panel->bars + at)), set16(row->above));
     return not_less16(bounds(sums, row, panel, at), bars);
@@ -120,7 +121,7 @@ static inline int32_t product_of(const int8_t *x, const uint8_t *y, int64_t byte
         sums = dot_bytes16(sums, read_ints16(y + d), read_ints16(x + d));
         more = dot_bytes16(more, read_ints16(y + d + 64), read_ints16(x + d + 64));
     }
-    for (; d < bytes; d += 64) { /* where fewer than 64 are left, zeros of x behind */
+    for (; d < bytes; d += 64) { /* if fewer than 64 are left, zeros follow in x */
         int64_t left = bytes - d < 64 ? bytes - d : 64;
         int8_t last_x[64] = {0};
         uint8_t last_y[64] = {0};
@@ -148,7 +149,7 @@ static Panel panel_of(const Columns *y, int64_t m, int64_t j, int64_t bytes, int
                    y->length[panel], y->error[stage * panels + panel]};
 }
 
-/* What a scan is of, and how it goes. */
+/* The data and the counts of a scan. */
 typedef struct {
     int64_t n, m, width, bytes, stages;
     const Rows *x;
@@ -162,8 +163,8 @@ typedef struct {
 
 static inline float row_bar(const Scan *scan, int64_t row) { return scan->row_bars[row * scan->rows.k]; }
 
-/* Looks at the pairs of a row with the columns of a panel that are near it, one by one. `whole` is the panel in the last
-   stage; `sums` are the row's products with it by all bytes, or null where they are not known. */
+/* Checks, one by one, the pairs of a row with the columns of a panel that are near it. `whole` is the panel in the last
+   stage; `sums` are the products of the row with this panel by all bytes, or null if they are not known. */
 static inline void look_at(Scan *scan, int64_t row, uint64_t near, int64_t j, const Panel *whole, const int32_t *sums) {
     const int8_t *x_bytes = scan->x->bytes + row * scan->bytes;
     Row all = row_of(scan->x, row, scan->stages, scan->stages - 1, whole, 0);
@@ -194,16 +195,16 @@ static inline void look_at(Scan *scan, int64_t row, uint64_t near, int64_t j, co
 #include "register_neighbors.h"
 #endif
 
-/* How many bytes the width and the ends of stages have to be multiples of. */
+/* Number of bytes of which the width and the ends of stages must be multiples. */
 int32_t bytes_at_once(void) { return TILES ? 64 : BYTES_TOGETHER; }
 
-/* Bytes of a column that stand side by side in a panel. */
+/* Number of bytes of a column that are adjacent in a panel. */
 int32_t bytes_together(void) { return BYTES_TOGETHER; }
 
-/* Brings the lists of n rows and m columns up to date with all their pairs; column_bars holds what each column's next
-   neighbor has to reach. Without lists of columns (column_values null), rows alone. `ends` are the bytes of each stage,
-   the last one's all of them. `stage` is where to begin, and in the end where it stands: as many stages are taken as keep
-   few pairs from being looked at in vain. Returns the number of pairs that were computed exactly. */
+/* Updates the lists of n rows and m columns with all their pairs; column_bars holds the similarity that the next
+   neighbor of each column must reach. Without lists of columns (column_values null), only the rows are updated. `ends`
+   are the bytes of each stage; the last stage has all bytes. `stage` is the first stage to use and, at the end, the one
+   in use: it changes so that few checks of pairs are useless. Returns the number of exactly computed pairs. */
 int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, int64_t column_k, int64_t stages,
              const int64_t *ends, int64_t *stage, const Rows *x, const Columns *y, int64_t first_row,
              int64_t first_column, float *row_values, int64_t *row_indices, float *column_values,

@@ -2,9 +2,9 @@
 
    Products of bytes use the dot product of Armv8.2 where the compiler may (the variant "dotprod"), or products of small
    matrices (FEAT_I8MM, the variant "i8mm"), and are exact without.
-   There are products of bfloats (FEAT_BF16) in "i8mm" alone: elsewhere the encoder's weights are widened to float32 in
-   registers, and its activations stay float32. What is no number may come out of largest16, max16 and min16, where
-   other processors forget it; sums with it are no number in any case. */
+   There are products of bfloats (FEAT_BF16) only in "i8mm": elsewhere the encoder's weights are widened to float32 in
+   registers, and its activations stay float32. largest16, max16 and min16 may return NaN where other
+   processors ignore it; sums with NaN are NaN on all processors. */
 #include <arm_neon.h>
 #include <stdint.h>
 #ifdef __linux__
@@ -23,7 +23,7 @@
 #define INT16S 0
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */
 #define ROWS 6    /* by one vector: the sums of a product fill 24 of 32 registers */
-#define COLUMNS 1 /* the same, where the tile is so many vectors by six rows */
+#define COLUMNS 1 /* the same, where the tile is COLUMNS vectors by six rows */
 #ifdef __ARM_FEATURE_MATMUL_INT8
 #define OFFSET 128       /* its instructions multiply unsigned bytes by signed ones, so the stored bytes + 128 */
 #define BYTES_TOGETHER 8 /* of a column side by side */
@@ -162,7 +162,7 @@ ALWAYS Floats keep16(const uint8_t *random, int64_t threshold, float scale) {
         keep4(vmovl_s16(vget_low_s16(high)), scale), keep4(vmovl_s16(vget_high_s16(high)), scale)};
 }
 
-/* What scale16 can take. */
+/* Limits x to the range of scale16. */
 ALWAYS Floats limit16(Floats x) { return min16(set16(127.0f), max16(set16(-127.0f), x)); }
 
 /* x 2^whole for -126 <= whole <= 127, put together from the bits of an exponent; 0 for -127. */
@@ -175,13 +175,13 @@ ALWAYS Floats scale16(Floats x, Floats whole) {
     return (Floats){scale4(x.a, whole.a), scale4(x.b, whole.b), scale4(x.c, whole.c), scale4(x.d, whole.d)};
 }
 
-/* Four of the places from `at` on: of x as far as the count goes, then of the other. */
+/* Four places from `at` on: numbers of x in places below `count`, then those of `other`. */
 ALWAYS float32x4_t first4(int32_t count, int32_t at, float32x4_t x, float32x4_t other) {
     static const int32_t places[4] = {0, 1, 2, 3};
     return vbslq_f32(vcltq_s32(vld1q_s32(places), vdupq_n_s32(count - at)), x, other);
 }
 
-/* The first count of x, then those of the other. */
+/* The first `count` numbers of x, then those of `other`. */
 ALWAYS Floats first16(int64_t count, Floats x, Floats other) {
     int32_t n = (int32_t)count;
     return (Floats){first4(n, 0, x.a, other.a), first4(n, 4, x.b, other.b), first4(n, 8, x.c, other.c),
@@ -199,7 +199,7 @@ ALWAYS uint64_t not_less16(Floats x, Floats y) {
     return not_less4(x.a, y.a) | not_less4(x.b, y.b) << 4 | not_less4(x.c, y.c) << 8 | not_less4(x.d, y.d) << 12;
 }
 
-/* Each number in the place of the one so many (1, 2, 4 or 8) away. */
+/* Swaps each number with the one that is `apart` (1, 2, 4 or 8) places away. */
 ALWAYS Floats swap16(Floats x, int apart) {
     if (apart == 1) return (Floats){vrev64q_f32(x.a), vrev64q_f32(x.b), vrev64q_f32(x.c), vrev64q_f32(x.d)};
     if (apart == 2)
@@ -207,7 +207,7 @@ ALWAYS Floats swap16(Floats x, int apart) {
     return apart == 4 ? (Floats){x.b, x.a, x.d, x.c} : (Floats){x.c, x.d, x.a, x.b};
 }
 
-/* 1 in the places that swap16 takes from above, -1 in the others. */
+/* 1 where swap16 takes a number from a higher place, -1 elsewhere. */
 ALWAYS Floats signs16(int apart) {
     static const float by_one[4] = {1, -1, 1, -1}, by_two[4] = {1, 1, -1, -1};
     float32x4_t plus = vdupq_n_f32(1.0f), minus = vdupq_n_f32(-1.0f);
@@ -220,7 +220,7 @@ ALWAYS Floats signs16(int apart) {
 /* Four bfloats are the upper halves of floats. */
 ALWAYS float32x4_t widen4(uint16x4_t halves) { return vreinterpretq_f32_u32(vshll_n_u16(halves, 16)); }
 
-/* To the nearest bfloat, of two that are equally near to the even one; what is no number stays none. */
+/* Rounds to the nearest bfloat, or to the even one of two equally near ones; NaN stays NaN. */
 ALWAYS uint16x4_t narrow4(float32x4_t x) {
     uint32x4_t bits = vreinterpretq_u32_f32(x), last = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
     uint32x4_t rounded = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7FFF)), last);
@@ -254,7 +254,7 @@ ALWAYS Ints set_ints16(int32_t x) {
     return (Ints){four, four, four, four};
 }
 
-/* By bytes, as these may stand anywhere. */
+/* Reads bytes, because they may have any alignment. */
 ALWAYS int32x4_t read_ints4(const uint8_t *from) { return vreinterpretq_s32_u8(vld1q_u8(from)); }
 
 ALWAYS Ints read_ints16(const void *memory) {
@@ -279,7 +279,7 @@ ALWAYS Ints higher_half16(Ints x) {
     return (Ints){vandq_s32(x.a, mask), vandq_s32(x.b, mask), vandq_s32(x.c, mask), vandq_s32(x.d, mask)};
 }
 
-/* Where the higher one was. */
+/* Moves the lower half to the place of the higher one. */
 ALWAYS Ints lower_half16(Ints x) {
     return (Ints){vshlq_n_s32(x.a, 16), vshlq_n_s32(x.b, 16), vshlq_n_s32(x.c, 16), vshlq_n_s32(x.d, 16)};
 }
@@ -304,7 +304,7 @@ ALWAYS Ints as_ints16(Floats x) {
 
 ALWAYS int32_t sum_ints16(Ints x) { return vaddvq_s32(vaddq_s32(vaddq_s32(x.a, x.b), vaddq_s32(x.c, x.d))); }
 
-/* As bytes; what does not fit as the nearest that does. */
+/* Writes bytes; a number out of range becomes the nearest byte. */
 ALWAYS void write_bytes16(char *to, Ints x) {
     int16x8_t low = vcombine_s16(vqmovn_s32(x.a), vqmovn_s32(x.b));
     int16x8_t high = vcombine_s16(vqmovn_s32(x.c), vqmovn_s32(x.d));
@@ -343,7 +343,7 @@ ALWAYS int32x4_t dot_bfloats4(int32x4_t sum, int32x4_t y, int32x4_t x) {
 
 /* sum + y x: two bfloats by two bfloats. */
 ALWAYS Ints dot_bfloats16(Ints sum, Ints y, Ints x) {
-    /* No other row is read before its turn, or GCC spills sums to hold all six. */
+    /* Reads no other row too early; otherwise GCC spills sums to hold all six rows. */
     __asm__ volatile("" ::: "memory");
     return (Ints){dot_bfloats4(sum.a, y.a, x.a), dot_bfloats4(sum.b, y.b, x.b), dot_bfloats4(sum.c, y.c, x.c),
                   dot_bfloats4(sum.d, y.d, x.d)};
@@ -354,14 +354,14 @@ ALWAYS float32x4_t pair_bfloats4(float32x4_t first, float32x4_t second) {
     return vreinterpretq_f32_u32(vorrq_u32(below, vreinterpretq_u32_f32(second)));
 }
 
-/* Two bfloats in one: of the second the number itself, of the first the part above. */
+/* Combines two bfloats in one unit: `first` in the lower half, `second` in the upper half. */
 ALWAYS Floats pair_bfloats16(Floats first, Floats second) {
     return (Floats){pair_bfloats4(first.a, second.a), pair_bfloats4(first.b, second.b),
                     pair_bfloats4(first.c, second.c), pair_bfloats4(first.d, second.d)};
 }
 #endif
 
-/* In registers of their own, or GCC copies and spills the sums in the loop before. */
+/* Keeps sums in their own registers; otherwise GCC copies and spills them in the loop before. */
 ALWAYS void settle16(Ints *x) { __asm__("" : "+w"(x->a), "+w"(x->b), "+w"(x->c), "+w"(x->d)); }
 
 #if BYTES_TOGETHER == 8
@@ -377,8 +377,8 @@ ALWAYS TwoRows set_two_rows(int32_t first, int32_t second) {
     return (TwoRows){{start, start, start, start, start, start, start, start}};
 }
 
-/* sums + y x for so many pairs of rows: eight stored bytes of each column by eight signed bytes of each row, which are so
-   many bytes apart. */
+/* sums + y x for `pairs` pairs of rows: eight stored bytes of each column by eight signed bytes of each row. Rows are
+   `stride` bytes apart. */
 ALWAYS void multiply_two_rows(int pairs, TwoRows *sums, const void *columns, const void *rows, int64_t stride) {
     const uint8_t *y = columns;
     const int8_t *x = rows;
@@ -390,7 +390,7 @@ ALWAYS void multiply_two_rows(int pairs, TwoRows *sums, const void *columns, con
         uint8x16_t two = vld1q_u8(y + 16 * c);
 #pragma GCC unroll 3
         for (int p = 0; p < pairs; p++) sums[p].at[c] = vusmmlaq_s32(sums[p].at[c], two, eight[p]);
-        /* No column is read before its turn, or GCC spills sums to hold all eight. */
+        /* Reads no column too early; otherwise GCC spills sums to hold all eight columns. */
         __asm__ volatile("" ::: "memory");
     }
 }
@@ -420,7 +420,7 @@ ALWAYS Doubles fmadd8(Doubles x, Doubles y, Doubles sum) {
                      vfmaq_f64(sum.d, x.d, y.d)};
 }
 
-/* Of both together; halves are added until one number is left, the order of AVX-512's own sum. */
+/* Sum of both together; halves are added until one number is left, the order of AVX-512's own sum. */
 ALWAYS double sum8(Doubles x, Doubles y) {
     float64x2_t first = vaddq_f64(vaddq_f64(x.a, y.a), vaddq_f64(x.c, y.c));
     float64x2_t second = vaddq_f64(vaddq_f64(x.b, y.b), vaddq_f64(x.d, y.d));

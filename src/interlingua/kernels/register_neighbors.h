@@ -1,4 +1,4 @@
-/* Which pairs are to be looked at, by sums in registers: BLOCK rows by COLUMNS vectors of columns at once. */
+/* Finds which pairs to check, by sums in registers: BLOCK rows by COLUMNS vectors of columns at once. */
 #define BLOCK 6
 
 #if BYTES_TOGETHER == 8

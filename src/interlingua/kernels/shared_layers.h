@@ -1,5 +1,5 @@
-/* All layers of a group of sentences by several threads. They share the outputs of a product, not the rows: so each reads
-   a part of the weights, which is most of the work for few rows. */
+/* All layers of a group of sentences by several threads. They divide the outputs of a product, not its rows. So each
+   reads only a part of the weights; for few rows, reading weights is most of the work. */
 
 /* A product, or with `inner` the first one of the feed-forward block. */
 static void share_product(const Model *model, const Linear *linear, Rows x, int64_t rows, int inner, int64_t to, char *y,
@@ -31,7 +31,7 @@ static void share_attention(const Model *model, const Layer *layer, const int64_
     }
 }
 
-/* A residual sum with its norms and, as rows of the next product if there is one, the states. */
+/* Computes a residual sum with its norms, and converts the states to rows of the next product if there is one. */
 static void share_sum(const Model *model, const Norm *norm, const Norm *second, const Norm *before, const Linear *next,
                       float *x, int64_t rows, Room *room) {
     int64_t width = model->width, ld = up(width, PANEL), size = part_size(room->member.team, rows, 1);

@@ -1,20 +1,20 @@
 /* Threads that take the same sentences through the layers: they do the parts of one step, then those of the next.
 
-   All walk through the same steps, and whoever is free takes the next part. A step is over when its parts are done,
-   whether or not all threads came by. So a thread that the system does not run holds up nothing but a part it has begun,
-   and the caller goes on without those that never came. */
+   All threads do the same steps, and a free thread takes the next part. A step ends when its parts are done, even if
+   some threads did not take part. So a thread that the system does not run delays only the part that it has started,
+   and the caller continues without threads that never started. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #define MOST_THREADS 64
-#define PARTS 2    /* of a step, for each thread: none waits for long */
-#define SPINS 1000 /* before a thread that waits leaves the processor to others */
+#define PARTS 2    /* parts of a step per thread; with two no thread waits for long */
+#define SPINS 1000 /* checks before a waiting thread leaves the processor to others */
 
 typedef struct {
     int64_t threads;
     void (*work)(void *tasks, int64_t thread);
-    void *tasks;                                /* in the caller's memory: for those who are let in */
+    void *tasks;                                /* in the caller's memory: only for threads that are let in */
     int64_t taken __attribute__((aligned(64))); /* parts of all steps so far */
     int64_t done __attribute__((aligned(64)));
     int64_t came; /* threads but the caller's, while they are let in; far below 0 afterwards */
@@ -23,7 +23,7 @@ typedef struct {
     pthread_cond_t changed; /* a step is done, or the last thread has left */
 } Team;
 
-/* A thread's place: how many parts the steps before had. */
+/* The position of a thread: `before` is the number of parts of all previous steps. */
 typedef struct {
     Team *team;
     int64_t before;
@@ -37,7 +37,7 @@ ALWAYS void rest(void) {
 #endif
 }
 
-/* Waits until a number that only grows is that large. Who makes it so calls wake() afterwards. */
+/* Waits until a number that only grows reaches a value. The thread that increases it calls wake() afterwards. */
 static void wait_for(Team *team, const int64_t *number, int64_t value) {
     for (int spins = 0; spins < SPINS; spins++) {
         if (__atomic_load_n(number, __ATOMIC_ACQUIRE) >= value) return;
@@ -77,7 +77,7 @@ static void finish_part(Member *member, int64_t parts) {
 #define EACH_PART(part, member, parts) \
     for (int64_t part; (part = next_part(member, parts)) >= 0; finish_part(member, parts))
 
-/* How many of `count` things make a part, where there are so many `times`: all of them for one thread. */
+/* Number of items per part, if there are `times` sets of `count` items; with one thread all items are one part. */
 static int64_t part_size(const Team *team, int64_t count, int64_t times) {
     if (team->threads == 1) return count;
     int64_t parts = (PARTS * team->threads + times - 1) / times;
@@ -103,7 +103,7 @@ static void *join_in(void *of) {
     return NULL;
 }
 
-/* A team of so many threads, of which the caller is one, or NULL. */
+/* A team of `threads` threads, one of which is the caller; NULL if there is not enough memory. */
 static Team *new_team(int64_t threads) {
     Team *team = aligned_alloc(64, up(sizeof(Team), 64));
     if (!team) return NULL;
@@ -113,7 +113,7 @@ static Team *new_team(int64_t threads) {
     return team;
 }
 
-/* Calls work(tasks, 0), and work(tasks, 1) and so on in other threads, as many as the system gives. */
+/* Calls work(tasks, 0) here, and work(tasks, 1) etc. in as many other threads as the system can start. */
 static void work_together(Team *team, void (*work)(void *, int64_t), void *tasks) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     sigset_t all, before;
@@ -132,7 +132,7 @@ static void work_together(Team *team, void (*work)(void *, int64_t), void *tasks
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     work(tasks, 0);
-    /* No one is let in from now on, and who was may still be on the way through the steps. */
+    /* From now on no thread is let in; those that were let in may still be in one of the steps. */
     wait_for(team, &team->left, __atomic_exchange_n(&team->came, -MOST_THREADS, __ATOMIC_SEQ_CST));
     let_go(team);
 }

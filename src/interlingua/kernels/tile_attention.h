@@ -50,7 +50,7 @@ static float largest_score(const float *scores, int64_t rows, int64_t length, in
     return largest16(largest);
 }
 
-/* A row of scores to powers, in place, zero from `length` to `padded`; `shift` keeps them from overflowing. */
+/* Replaces a row of scores by powers, with zeros from `length` to `padded`; `shift` prevents overflow. */
 ALWAYS void powers_of(int type, float *scores, char *low, int64_t length, int64_t padded, Floats factor, Floats shift) {
     Floats zero = set16(0.0f);
     for (int64_t j = 0; j < padded; j += LANES) {
@@ -65,7 +65,8 @@ ALWAYS void powers_of(int type, float *scores, char *low, int64_t length, int64_
 
 #define SAFE 60.0f /* no power of two up to this overflows, and no sum of them */
 
-/* Scores to powers, not yet divided by their sums. Where no power can overflow, no row's largest is looked for. */
+/* Replaces scores by powers, not yet divided by their sums. The largest of a row is computed only if powers may
+   overflow. */
 ALWAYS void weigh(int type, float *scores, char *low, int64_t rows, int64_t length, int64_t padded, float scale) {
     Floats factor = set16(scale * 1.44269504f), shift = set16(0.0f);
     int safe = largest_score(scores, rows, length, padded) * scale * 1.44269504f < SAFE;
@@ -121,7 +122,7 @@ ALWAYS void tile_context(int type, int halves, const char *powers, const char *l
     STORE_SUMS(sums, 4 * PANEL)
 }
 
-/* The powers' sums, of each row sixteen times: its product with ones. */
+/* The sum of the powers of each row, sixteen times: the product of the row with ones. */
 ALWAYS void tile_totals(int type, int halves, const char *powers, const char *low, int64_t stride, int64_t steps,
                         const char *ones, float *totals) {
     _tile_zero(0);
@@ -166,7 +167,7 @@ ALWAYS void head_by_tiles(int type, int halves, const TileAttention *to, const c
     }
 }
 
-/* Some heads; rows of qkv and of context have the high bfloats first, in PAIRS. Up to 31 rows more are read. */
+/* Attention of some heads. In PAIRS, rows of qkv and context have high bfloats first. Up to 31 more rows are read. */
 ALWAYS void attend_in(int type, const TileAttention *to, const char *qkv, int64_t length, int64_t first, int64_t end,
                       char *context) {
     int64_t width = to->width, head = width / to->heads, tiles_low = up(length, 32) * head * 2;

@@ -5,7 +5,7 @@
 /* Bytes of a number between products. */
 static int64_t tile_size(int64_t type) { return type == BYTES ? 1 : type == PAIRS ? 4 : 2; }
 
-/* LayerNorm(x) in place and, in a type that has a product by tiles and no scales, as a row of that product. */
+/* LayerNorm(x), in place and also as a row of the next product, if its type has no scales. */
 ALWAYS void normalize_to(int type, float *x, int64_t width, const Norm *norm, float eps, char *to) {
     Floats sum_a = set16(0.0f), sum_b = sum_a, squares_a = sum_a, squares_b = sum_a;
     for (int64_t d = 0; d < width; d += 2 * LANES) {
@@ -30,7 +30,7 @@ ALWAYS void normalize_to(int type, float *x, int64_t width, const Norm *norm, fl
     }
 }
 
-/* Rows that the product before has written: those of bytes are made now, others are of the product's type already. */
+/* Rows that the previous product has written. Rows of bytes are made now; others already have the product's type. */
 static Rows tile_rows(const Linear *linear, const char *x, int64_t rows, Room *room) {
     int64_t inputs = linear->inputs, size = part_size(room->member.team, rows, 1);
     if (linear->type != BYTES) return (Rows){x, inputs * tile_size(linear->type), NULL, NULL};
@@ -41,7 +41,7 @@ static Rows tile_rows(const Linear *linear, const char *x, int64_t rows, Room *r
     return (Rows){room->rows, inputs, room->scales, room->starts};
 }
 
-/* LayerNorm of a row of x, and what the next product takes; after the last layer there is none. */
+/* LayerNorm of a row of x, and the row for the next product; after the last layer there is no next product. */
 static void tile_norm_row(const Model *model, const Linear *next, float *x, const Norm *norm, int64_t r, Room *room) {
     int64_t width = model->width, type = next ? next->type : FLOAT32;
     float *row = x + r * width;
@@ -89,7 +89,7 @@ static void tile_embed(const Model *model, const int64_t *ids, int64_t length, f
     }
 }
 
-/* By one thread or several, which share the outputs of a product. */
+/* All layers of a group, by one thread or by several, which divide the outputs of a product. */
 static void tile_group(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *x,
                        Room *room) {
     int64_t width = model->width, first = starts[0], tokens = starts[sentences] - first;
@@ -112,9 +112,9 @@ static void tile_group(const Model *model, const int64_t *ids, const int64_t *st
     }
 }
 
-/* As divide(). What is not needed at the same time lies in the same place: queries, keys and values where inner
-   activations are later and, for one thread, the context where rows of products are. Rows of bytes are made of the context
-   in that place: they are half as long, and each row of it is read before it is overwritten. */
+/* Like divide(). Data that are not needed at the same time use the same memory: queries, keys and values share it with
+   the later inner activations and, for one thread, the context with rows of products. Rows of bytes replace the context
+   in its place: they are half as long, and each row of it is read before it is overwritten. */
 static int64_t divide_for_tiles(char *memory, const Model *model, int64_t tokens, int64_t longest, int64_t threads,
                                 Room *rooms) {
     int64_t width = model->width, inner = model->inner, size = tile_size(model->type), rows = tokens + BLOCK;

@@ -1,4 +1,4 @@
-/* Which pairs are to be looked at, by tiles: 32 rows by a panel of 64 columns at once. While a block is multiplied, vector
+/* Finds which pairs to check, by tiles: 32 rows by a panel of 64 columns at once. While a block is multiplied, vector
    instructions compare the one before it with its bars: both kinds of instructions run side by side. */
 #define TALL 32 /* rows at once */
 #define ROW_BYTES (4 * GROUP)
@@ -44,7 +44,7 @@ static void multiply(Block *block, const int8_t *x, int64_t bytes, int64_t end, 
     ALL_STORED
 }
 
-/* Looks at what a block's comparison has found. */
+/* Checks the pairs that the comparison of a block has found. */
 static void look_at_block(Scan *scan, const Block *block, int64_t j, const Panel *whole, int by_all) {
     for (int64_t r = 0; r < block->count; r++)
         if (block->near[r])

@@ -1,6 +1,6 @@
 /* Matrix products by tiles.
 
-   Weights stand in the panels of products.h: 16 units of 16 outputs are a tile of weights. A block is 32 rows by a panel
+   Weights are in the panels of products.h: 16 units of 16 outputs are a tile of weights. A block is 32 rows by a panel
    of 32 outputs, which takes all eight tiles: four of sums, two of rows, two of weights. While a block is multiplied,
    vector instructions finish the one before it (bias, activation, type): both kinds of instructions run side by side.
 
@@ -25,13 +25,13 @@ struct Block {
 
 ALWAYS void store_bfloats32(char *y, Floats a, Floats b) { _mm512_storeu_si512(y, (Ints)_mm512_cvtne2ps_pbh(b, a)); }
 
-/* 32 numbers as high bfloats and, so many bytes further, low ones. */
+/* Stores 32 numbers as high bfloats and, `low` bytes further, as low ones. */
 ALWAYS void store_pairs32(char *y, int64_t low, Floats a, Floats b) {
     store_bfloats32(y, a, b);
     store_bfloats32(y + low, sub16(a, load(y, BFLOAT16)), sub16(b, load(y + 32, BFLOAT16)));
 }
 
-/* Rows of a block from sums to results. */
+/* Converts rows of a block from sums to results. */
 ALWAYS void finish_rows(int type, int to, Floats (*function)(Floats), const Block *block, int64_t from, int64_t end) {
     Floats bias_a = read16(block->bias), bias_b = read16(block->bias + LANES), scale_a = bias_a, scale_b = bias_b;
     if (type == BYTES) scale_a = read16(block->scales), scale_b = read16(block->scales + LANES);
@@ -87,8 +87,8 @@ static void finish_rest(Block *block) {
     block->done = block->rows;
 }
 
-/* Sums of up to 16 or 32 rows with a panel, `steps` times 64 bytes deep. Meanwhile the last block is finished, some rows
-   a step, and the weights at `next` come nearer, `lines` of 64 bytes a step. */
+/* Sums of up to 16 or 32 rows with a panel, `steps` times 64 bytes deep. Each step also finishes some rows of the last
+   block and fetches `lines` of 64 bytes of the weights at `next`. */
 ALWAYS void block_sums(int type, int halves, const char *x, int64_t stride, int64_t steps, const char *panel,
                        float *sums, Block *last, const char *next, int64_t lines) {
     const int64_t share = (BLOCK + steps - 1) / steps;

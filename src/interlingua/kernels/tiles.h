@@ -32,5 +32,5 @@
         _tile_stored(2, (char *)(TO) + TILE_ROWS * (STRIDE), STRIDE);   \
         _tile_stored(3, (char *)(TO) + TILE_ROWS * (STRIDE) + 64, STRIDE); \
     }
-/* The compiler does not see what tiles read: everything before is in memory by now. */
+/* The compiler does not see what tiles read: this makes it store all values in memory first. */
 #define ALL_STORED __asm__ volatile("" ::: "memory");

@@ -1,10 +1,10 @@
-/* What lies between the matrix products of training, forward and backward, each in one pass: in a transformer layer
-   attention of packed sentences, dropout with residual sum and LayerNorm, activation; over a vocabulary the softmax. The
-   products' biases are added on the way.
+/* The operations between the matrix products of training, forward and backward, each in one pass. In a transformer
+   layer these are the attention of packed sentences, dropout with residual sum and LayerNorm, and the activation; over
+   a vocabulary it is the softmax. The same passes add the biases of the products.
 
-   Activations and their gradients are float32 or bfloat16, all that is computed in between is float32. Dropout keeps an
-   element if its random byte is at least a threshold; no bytes: keeps all. Sums over rows are added to what is there.
-   Widths are multiples of LANES, that of a vocabulary is not. Functions return 0, or 1 where there is no memory. */
+   Activations and their gradients are float32 or bfloat16, all values in between are float32. Dropout keeps an element
+   if its random byte is at least a threshold; without bytes it keeps all. Sums over rows are added to the values in
+   memory. Widths, except that of a vocabulary, are multiples of LANES. Functions return 0, or 1 without memory. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 #define LANES 16
 #define TILE_ROWS 6 /* by COLUMNS vectors: the sums of a product stay in registers */
-#define QUERIES 96  /* that are scored at once */
+#define QUERIES 96  /* queries that are scored at once */
 
 enum { NONE, GELU, GELU_TANH, RELU, SILU, TANH };
 
@@ -29,7 +29,7 @@ typedef struct {
     float scale;
 } Dropout;
 
-/* Of this file and its headers, so that a library of older ones is noticed; given at compilation. */
+/* Checksum of this file and its headers, set at compilation, to detect a library of older files. */
 uint32_t digest(void) { return DIGEST; }
 
 int supported(void) { return has_instructions(); }
@@ -44,10 +44,10 @@ ALWAYS Floats get(const void *x, int64_t at, int type) { return load((const char
 
 ALWAYS void put(void *x, int64_t at, Floats value, int type) { store((char *)x + at * size_of(type), type, value); }
 
-/* How many of the sixteen from `at` on are there. */
+/* Number of existing elements among the sixteen from `at` on. */
 ALWAYS int64_t there(int64_t length, int64_t at) { return length - at < LANES ? length - at : LANES; }
 
-/* As many as are there; zeros for the others, which may be behind the end of the memory. */
+/* Reads the elements that exist; zeros for the others, which may be after the end of the memory. */
 ALWAYS Floats get_some(const void *x, int64_t at, int64_t count, int type) {
     if (count >= LANES) return get(x, at, type);
     float some[LANES] = {0};
@@ -67,7 +67,7 @@ ALWAYS void put_some(void *x, int64_t at, Floats value, int64_t count, int type)
 
 ALWAYS void add_to(float *sums, Floats value) { write16(sums, add16(read16(sums), value)); }
 
-/* So many bytes and zeros behind them, with no call of memcpy. */
+/* Copies `count` bytes, and zeros after them, without a call of memcpy. */
 ALWAYS void get_bytes(const uint8_t *from, int64_t count, uint8_t *to) {
     uint64_t halves[2] = {0, 0};
     for (int half = 0; half < 2 && count > 0; half++, from += 8, count -= 8) {
@@ -79,7 +79,7 @@ ALWAYS void get_bytes(const uint8_t *from, int64_t count, uint8_t *to) {
     memcpy(to, halves, LANES);
 }
 
-/* What elements at, at + 1, ... are multiplied by; those that are not there: by 0. */
+/* The factors of elements at, at + 1, ...; 0 for those that do not exist. */
 ALWAYS Floats kept(const Dropout *dropout, int64_t at, int64_t count) {
     Floats factors = set16(1.0f);
     if (dropout->random && count >= LANES) {
@@ -93,7 +93,7 @@ ALWAYS Floats kept(const Dropout *dropout, int64_t at, int64_t count) {
 }
 
 static Floats exp16(Floats x) {
-    x = max16(set16(-87.3f), min16(set16(88.0f), x)); /* NaN stays: it comes second */
+    x = max16(set16(-87.3f), min16(set16(88.0f), x)); /* NaN stays, because it is the second operand */
     Floats n = round16(mul16(x, set16(1.44269504f)));
     Floats r = fnmadd16(n, set16(0.693359375f), x);
     r = fnmadd16(n, set16(-2.12194440e-4f), r);
@@ -281,8 +281,8 @@ static int residual_norm_back(int64_t type, int64_t rows, int64_t width, const v
 
 /* ---- attention ---- */
 
-/* Sums over k of a[r][k] b[k][c], for TILE_ROWS rows and some vectors of columns; a's rows and steps are apart by any
-   distance. The last row stands in for those beyond. */
+/* Sums over k of a[r][k] b[k][c], for TILE_ROWS rows and some vectors of columns; rows and steps of a can have
+   any distance. The last row replaces rows that do not exist. */
 ALWAYS void tile(int vectors, const float *a, int64_t apart, int64_t step, int64_t rows, const float *b, int64_t ldb,
                  int64_t inner, float *c, int64_t ldc, int add) {
     Floats sums[TILE_ROWS][COLUMNS];
@@ -377,7 +377,7 @@ static float *room_for(const Sentences *all, int64_t first, int64_t last, Room *
     return memory;
 }
 
-/* Some columns of some rows as floats, (x + bias) factor; zeros in the rows up to a multiple of LANES. */
+/* Reads some columns of some rows as floats, (x + bias) factor; zeros in the rows up to a multiple of LANES. */
 ALWAYS void fetch(const void *x, int64_t ld, int64_t rows, int64_t head, const float *bias, float factor, float *to,
                   int type) {
     Floats times = set16(factor);
@@ -391,7 +391,7 @@ ALWAYS void fetch(const void *x, int64_t ld, int64_t rows, int64_t head, const f
     memset(to + rows * head, 0, (up(rows, LANES) - rows) * head * sizeof(float));
 }
 
-/* And back, with their sums. */
+/* Writes such rows back, times the factor, and adds them to the sums of their columns. */
 ALWAYS void deliver(const float *from, int64_t rows, int64_t head, float factor, void *x, int64_t ld, float *sums,
                     int type) {
     Floats times = set16(factor);
@@ -422,7 +422,7 @@ static void softmax(float *scores, int64_t length, const Dropout *dropout, int64
     }
 }
 
-/* From scores to weights after dropout, and from the slopes of those to the slopes of the scores. */
+/* Replaces scores by weights after dropout, and the slopes of these weights by the slopes of the scores. */
 static void softmax_back(float *scores, float *slopes, int64_t length, const Dropout *dropout, int64_t byte,
                          const float *stats) {
     Floats top = set16(stats[0]), inverse = set16(stats[1]), along = set16(0.0f);
@@ -498,8 +498,8 @@ ALWAYS void attend_back(const Sentences *all, int64_t s, int64_t h, const Room *
     deliver(room->dv, length, head, 1.0f, to + (at + 2 * width) * size, ld, dbias + 2 * width + h * head, type);
 }
 
-/* Softmax(q k' / sqrt(head width)) v of sentences first to last over themselves; qkv without its bias, (tokens, 3,
-   heads, head width). Stats are kept for the way back, (tokens, heads, 2). */
+/* Softmax(q k' / sqrt(head width)) v for sentences `first` to `last`, each over itself. qkv has no bias yet, (tokens,
+   3, heads, head width). Stats, (tokens, heads, 2), are kept for the backward pass. */
 static int attention(int64_t type, const Sentences *all, int64_t first, int64_t last, const void *qkv, const float *bias,
               void *context, float *stats) {
     Room room;
@@ -531,7 +531,7 @@ static int attention_back(int64_t type, const Sentences *all, int64_t first, int
 
 /* ---- softmax over a vocabulary, some words at a time ---- */
 
-/* 1 in one place of sixteen. */
+/* Sixteen numbers: 1 in one place, 0 elsewhere. */
 ALWAYS Floats one_in(int64_t place) {
     static const float ones[2 * LANES - 1] = {[LANES - 1] = 1.0f};
     return read16(ones + LANES - 1 - place);
@@ -580,8 +580,8 @@ ALWAYS void slope_rows(int64_t rows, int64_t words, const void *products, const 
     }
 }
 
-/* Takes the logits products + bias of some words into each row's largest logit and its sum of e^(logit - largest), and
-   notes the target's logit if it is among them; targets count from the first of these words. */
+/* Updates each row's largest logit and its sum of e^(logit - largest) with the logits, products + bias, of some words.
+   Stores the target's logit if it is among them; target indices are relative to the first of these words. */
 static int observe(int64_t type, int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
             float *top, float *sum, float *expected) {
 #define CALL(TYPE) observe_rows(rows, words, products, bias, targets, top, sum, expected, TYPE)
@@ -656,7 +656,7 @@ static void take_parts(void *data) {
     }
 }
 
-/* Runs a pass on parts with `each` arguments; `team` is GOMP_parallel, or NULL: this thread alone. */
+/* Runs a pass on parts with `each` arguments; `team` is GOMP_parallel, or NULL for this thread only. */
 int run_parts(void (*team)(void (*)(void *), void *, unsigned, unsigned), int64_t threads, int64_t pass, int64_t parts,
               int64_t each, const int64_t *arguments) {
     Parts all = {passes[pass], arguments, parts, each, 0, 0};

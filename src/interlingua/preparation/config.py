@@ -16,14 +16,14 @@ from interlingua.runtime.processes import usable_cores
 from interlingua.storage.limits import MAX_LINE_CHARACTERS
 
 MOST_PROCESSES = 8
-"""Processes by default: one process reads and writes, and keeps no more of them busy."""
+"""Maximum number of processes by default: the one that reads and writes can't keep more busy."""
 
 
 def known_languages(names: Iterable[str]) -> list[str]:
     """Return the codes of the key ``languages``.
 
     Raises:
-        ConfigError: one is not a language.
+        ConfigError: a name is not a language.
     """
     try:
         return [resolve_language(name).code for name in names]
@@ -44,7 +44,7 @@ class SourceConfig(CheckedSettings):
     """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext, xliff, qt, catalog, subtitles,
     huggingface or ``package.module:Class``; guessed from each file's name."""
     languages: tuple[str, str] | None = None
-    """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
+    """Source and target, as any codes; default: from the content or name (``news.de-en.tsv``)."""
     columns: tuple[str, str] | None = None
     """Columns of the texts in .tsv, .csv, .xlsx, .parquet or keys in .jsonl: names, or numbers
     from 1."""
@@ -55,20 +55,20 @@ class SourceConfig(CheckedSettings):
     license: str = "unknown"
     """License for the manifest."""
     weight: Annotated[float, Above(0, 1)] = 1.0
-    """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""
+    """Share (0 to 1] of the source's pairs to keep; use less than 1 for narrow domains."""
     min_score: Annotated[float, Between(-MANY, MANY)] | None = None
-    """Least score of a pair, by the file's own column: WikiMatrix's margin (the papers use 1.04),
+    """Minimum score of a pair, from the file's column: WikiMatrix's margin (the papers use 1.04),
     or the score or the probability that ``interlingua score`` wrote. Pairs without a score are
     refused."""
     max_pairs: Annotated[int, Between(0, MANY)] = 0
     """Pairs kept per language pair; 0 = all."""
     max_pairs_by: Literal["draw", "score"] = "draw"
-    """Choice of pairs by ``max_pairs`` and ``fill_to``: drawn by the seed, or those with the best
+    """The pairs that ``max_pairs`` and ``fill_to`` keep: drawn by the seed, or those with the best
     scores."""
     fill_to: Annotated[int, Between(0, MANY)] = 0
-    """Pairs of a language pair that the sources up to this one may reach: this one gives only what
-    the earlier ones lack, as MEXMA fills its languages up to 15 million with mined text. 0 = no
-    limit."""
+    """Maximum number of pairs of a language pair from this source and all earlier ones together:
+    this source adds only what is missing, as MEXMA fills its languages up to 15 million with mined
+    text. 0 = no limit."""
     only_missing: bool = False
     """Use it only for language pairs that no earlier source has, as EMS uses Tatoeba."""
     heldout: bool = True
@@ -100,12 +100,12 @@ class SourceConfig(CheckedSettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class DeduplicateConfig(CheckedSettings):
-    """The repeated pairs to drop; exact duplicates always are."""
+    """The repeated pairs to drop; exact duplicates are always dropped."""
 
     near: bool = False
     """Drop near-duplicate pairs too (MinHash over both sides)."""
     threshold: Annotated[float, Between(0.01, 1)] = 0.8
-    """Jaccard similarity (0 to 1) of character n-grams from which two pairs are near-duplicates."""
+    """Minimum Jaccard similarity (0 to 1) of the character n-grams of two near-duplicates."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,7 +115,7 @@ class SplitConfig(CheckedSettings):
     pairs: Annotated[int, Between(0, MANY)] = 0
     """Pairs per language pair."""
     min_words: Annotated[int, Between(0, MANY)] = 4
-    """Words of the English side (else of the longer side) a pair must have."""
+    """Minimum number of words on the English side, or on the longer side if none is English."""
     short_pairs: Annotated[int, Between(0, MANY)] = 0
     """Further pairs per language pair that are shorter than ``min_words``."""
     max_share: Annotated[float, AtLeast(0, below=1)] = 0.2
@@ -132,14 +132,15 @@ class VocabularyConfig(CheckedSettings):
     """A vocabulary, a model (folder, ``mini``, ``hf:owner/name``) or ``tokenizer.json`` to take;
     empty: train one."""
     trim: bool = False
-    """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the
-    output is the model to train from, smaller and equal on these texts."""
+    """Keep only the part of the vocabulary of the model at ``path`` that the pairs need.
+    ``backbone/`` in the output is the model to train from: smaller, with the same results on these
+    texts."""
     max_size: Annotated[int, Between(1, 10_000_000)] | None = None
     """With ``trim``: number of ids to keep, the most frequent in text sampled at ``temperature``;
     rarer pieces are spelled by shorter ones. None = all that the pairs need. BPE also keeps the
     parts that the kept pieces are merged from."""
     size: Annotated[int, Between(1, 10_000_000)] = 32_000
-    """Ids."""
+    """Number of ids."""
     model_type: Literal["bpe", "unigram"] = "bpe"
     """Kind of SentencePiece model."""
     lowercase: bool = True
@@ -183,20 +184,20 @@ class PrepareConfig(CheckedSettings):
     deduplicate: DeduplicateConfig = dataclasses.field(default_factory=DeduplicateConfig)
     """Rules for repeated pairs."""
     decontaminate: tuple[Path, ...] = ()
-    """Evaluation folders; a pair goes when either side is a sentence of theirs."""
+    """Evaluation folders; a pair is dropped if either side is one of their sentences."""
     heldout: SplitConfig = dataclasses.field(default_factory=SplitConfig)
     """The test set."""
     validation: SplitConfig = dataclasses.field(default_factory=lambda: SplitConfig(pairs=200))
     """Validation pairs, by which a model is chosen during training."""
     vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
-    """Trained on the training pairs, or taken over."""
+    """The vocabulary: trained on the training pairs, or taken from a model."""
     prompt: str | None = None
     """Put in front of every stored text before it is tokenized, for a backbone that was trained
     with one: a text (``query: ``), or the name of a prompt of the model at ``vocabulary.path``.
-    Training measures with it, and the model puts it before texts by itself. Default: the model's
+    Training measures with it, and the model itself puts it before texts. Default: the model's
     own default prompt, if it has one; "" = none."""
     max_tokens: Annotated[int, Between(2, 2**16)] = 256
-    """Tokens a stored text has at most."""
+    """Maximum number of tokens of a stored text."""
     long_pairs: Literal["cut", "drop"] = "cut"
     """Handling of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``, or
     the pair is left out (``drop``) before the limits of the sources, so that these count what is
@@ -206,7 +207,7 @@ class PrepareConfig(CheckedSettings):
     """Handling of an unreadable line: ``stop`` the work, or ``skip`` it, count it and keep it in
     ``rejected_lines.tsv``."""
     max_line_characters: Annotated[int, Between(1, MANY)] = MAX_LINE_CHARACTERS
-    """Characters that a line of a source may have."""
+    """Maximum number of characters in a line of a source."""
     seed: Annotated[int, Between(0, 2**62)] = 0
     """Seed of every draw; equal files, config and seed give equal bytes."""
     processes: Annotated[int, Between(1, 1024)] | None = None
@@ -216,7 +217,7 @@ class PrepareConfig(CheckedSettings):
     def __post_init__(self) -> None:
         if not self.sources:
             raise ConfigError("sources are missing; add a [[sources]] table with paths")
-        known_languages(self.languages)  # raises for what is not a language
+        known_languages(self.languages)  # raises an error if a name is not a language
         if self.long_pairs == "drop" and not self.vocabulary.path:
             raise ConfigError(
                 'long_pairs = "drop" requires vocabulary.path, because lengths in tokens are'

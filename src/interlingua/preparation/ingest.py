@@ -35,7 +35,7 @@ from interlingua.preparation.sources import (
 )
 from interlingua.runtime.workers import Workers
 
-SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
+SHARD_ROWS = 1_000_000  # later stages hold the keys of one shard in memory at a time
 UNREADABLE = "unreadable line"
 BELOW_MIN_SCORE = "below_min_score"
 
@@ -141,7 +141,7 @@ def _chunks(
     config: PrepareConfig, counts: list[SourceCounts], progress: StageProgress, bad: BadLines
 ) -> Iterator[Chunk]:
     kept_languages = frozenset(languages.resolve_language(code).code for code in config.languages)
-    # All files are found before the first is read: the bar needs their number.
+    # All files are found before the first is read: the progress bar needs their number.
     files = []
     for index, source in enumerate(config.sources):
         files += [(index, path) for path in find_files(source)]

@@ -1,8 +1,8 @@
 """``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenize.
 
-Texts stay on the disk, in shards of one source and language pair. The data that decide about them,
-keys, lengths and scores, is a few numbers per pair; the stages after the first read these, give
-every pair a fate (``shards.Fate``), and the last stages write the pairs of each fate.
+Texts stay on the disk, in shards of one source and language pair. Decisions about them need only a
+few numbers per pair: keys, lengths and scores. The stages after the first read these numbers and
+give every pair a fate (``shards.Fate``); the last stages write the pairs of each fate.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def prepare_corpus(
             vocabulary to take, or the output exists.
         ConfigError: another run is making the same folder.
     """
-    config = with_prompt(config)  # a slip in the model's name shows before hours of reading, too
+    config = with_prompt(config)  # finds a wrong model name before hours of reading
     check_sources(config)
     output = Path(os.path.realpath(config.output))  # one lock for all names of a folder
     lock = exclusive(
@@ -88,17 +88,17 @@ def prepare_corpus(
     ):
         stages = StageProgress(shown)
         if config.vocabulary.path:
-            # A slip in its name shows before hours of reading.
+            # Find a wrong name before hours of reading.
             Vocabulary.of_model(config.vocabulary.path)
         work = folder / "work"
         work.mkdir()
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
             shards, counts = ingest(config, work, stages, bad, workers)
-        bad.path = config.output / REJECTED_LINES  # where it will be
+        bad.path = config.output / REJECTED_LINES  # the final place of the file
         _warn_of(config, counts, bad)
         decontaminated = select(shards, config, work, stages, workers)
         _check_what_is_left(config, shards, counts)
-        # Only now, as the vocabulary is made of the pairs that are left.
+        # Only now, because the vocabulary is made from the pairs that are left.
         vocabulary = make_vocabulary(shards, config, folder, work, stages)
         tokenizer = PairTokenizer(
             vocabulary,

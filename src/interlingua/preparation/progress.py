@@ -8,10 +8,10 @@ from interlingua.runtime.progress import SILENT, Progress
 
 
 class StageProgress(Progress):
-    """Progress that forwards everything to another, and records the time of each stage.
+    """Progress that forwards everything to another one, and records the time of each stage.
 
     Args:
-        outer: where it is shown.
+        outer: the progress that shows it.
 
     Attributes:
         seconds: wall time of every finished stage.

@@ -1,4 +1,4 @@
-"""The text before every text of a corpus, from the configuration or from the model to train."""
+"""The prompt before every text of a corpus, from the configuration or from the model to train."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def with_prompt(config: PrepareConfig) -> PrepareConfig:
 
 
 def _settings(path: str) -> EncodingSettings | None:
-    """Return the settings of the model that gives the vocabulary; None for only a tokenizer."""
+    """Return the settings of the model that gives the vocabulary, or None if it has no settings."""
     if not path or Path(path).is_file():
         return None
     from interlingua.encoder.directories.model_directory import read_model_settings

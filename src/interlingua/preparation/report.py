@@ -31,7 +31,7 @@ def corpus_summary(manifest: Manifest) -> Iterator[rich.table.Table]:
         if rule == IN_SET:
             lines += _sets(manifest)
     if IN_SET not in manifest.dropped:
-        lines += _sets(manifest)  # the sets are shown where nothing was found in them, too
+        lines += _sets(manifest)  # show the sets also if no pair was found in them
     yield _table("Dropped, by rule", ("rule", "pairs"), lines)
     yield _table("Totals", ("what", "number"), _totals(manifest))
 

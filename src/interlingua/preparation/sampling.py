@@ -1,8 +1,8 @@
-"""The balanced sample a vocabulary is trained on, drawn from the shards in bounded memory.
+"""The balanced sample for the training of a vocabulary, drawn from the shards in bounded memory.
 
-Two passes over the keys: the first marks where each distinct sentence of a language first occurs
-and counts them, the second takes those with a hash below the share that the language may give. So
-which sentences are in the sample does not depend on the order of the shards.
+There are two passes over the keys. The first marks where each distinct sentence of a language first
+occurs, and counts these sentences. The second takes the sentences whose hash is below the share of
+their language. So the order of the shards does not change which sentences are in the sample.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def balanced_sentences(
 ) -> Iterator[tuple[str, str]]:
     """Yield about ``sentences`` distinct training sentences as (language, text).
 
-    They are balanced by the temperature. A language gives a sentence with the probability quota /
-    number of its sentences, decided by the sentence's key.
+    They are balanced by the temperature. A sentence is taken with the probability quota / number of
+    sentences of its language; the key of the sentence decides.
 
     Args:
         shards: with their fates.
         folder: for the index of sentences seen.
         sentences: number to draw over all languages; all if there are fewer.
-        temperature: languages are weighted by n^(1/temperature), n distinct sentences each.
+        temperature: languages are weighted by n^(1/temperature), with n distinct sentences.
         seed: another seed gives another sample.
         count: called with the number of sentences read.
     """
@@ -56,7 +56,7 @@ def balanced_sentences(
         for side, keys in enumerate((shard.source_keys, shard.target_keys)):
             language = shard.language_pair[side]
             chosen = _unpacked(masks[side], shard)
-            if share[language] < 1:  # else the bound would be 2^64, one more than fits
+            if share[language] < 1:  # else the bound would be 2^64, too large for uint64
                 bound = np.uint64(int(share[language] * 2**64))
                 chosen &= splitmix64(_keys(keys, language) + np.uint64(seed)) < bound
             for block in shard.blocks(chosen):
@@ -68,7 +68,7 @@ def balanced_sentences(
 def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray, ndarray]]:
     """Return which training rows hold a sentence of the language for the first time.
 
-    There are two masks for every shard, of sources and of targets, packed to a bit a row.
+    There are two masks for every shard, of sources and of targets, packed with one bit per row.
     """
     seen = ExactDeduplicator(folder / "sentences")
     found = []

@@ -1,8 +1,8 @@
 """Second stage: selection of the clean pairs to keep, only from their keys where possible.
 
-The rules come in the order of ``select``, and a row that one has dropped is none to the next: so
-that a limit of pairs counts only pairs that nothing else would take away. Held-out pairs are drawn
-last, from the pairs for training.
+The rules are applied in the order of ``select``, and each rule ignores the rows that an earlier one
+has dropped. So a limit on the number of pairs counts only pairs that no earlier rule has dropped.
+Held-out pairs are drawn last, from the pairs for training.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Decontaminated(NamedTuple):
     """The overlap of the evaluation sets with the corpus."""
 
     pairs: dict[str, int]
-    """Pairs that touch an evaluation set, by set; one may touch several."""
+    """Pairs that share a sentence with an evaluation set, by set; a pair may count for several."""
     skipped_files: tuple[str, ...]
     """Files below the evaluation sets' folders that hold no text and were not compared."""
 
@@ -72,7 +72,7 @@ def select(
     if config.long_pairs == "drop":
         _drop_long(shards, config, progress, workers)
     for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):
-        # Pairs that the sources before this one have left, in the order of preference.
+        # Number of training pairs from the sources before this one, in the order of preference.
         earlier = 0
         for source_index, group in groupby(of_pair, key=lambda shard: shard.source_index):
             own = list(group)
@@ -93,7 +93,7 @@ def drop_near_duplicates(
     progress: StageProgress,
     workers: Workers,
 ) -> None:
-    """Give ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
+    """Give ``Fate.near_duplicate`` to the later pair of every two near-duplicates.
 
     Args:
         shards: in order of preference, exact duplicates already dropped.
@@ -111,7 +111,8 @@ def drop_near_duplicates(
             progress.count(pairs)
             progress.advance(pairs)
         found = index.duplicates()
-    # The index numbers the training rows of all shards through; ``first`` is a shard's first one.
+    # The index numbers the training rows of all shards in one sequence; ``first`` is the number of
+    # the first row of a shard.
     first = 0
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
@@ -132,7 +133,7 @@ def _decontaminate(
 ) -> Decontaminated:
     progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
     evaluation = EvaluationKeys.from_folders(config.decontaminate, markup=config.clean.markup)
-    # Only rows that are still there, so that the counts are of pairs that would be trained on.
+    # Only rows that are not dropped yet: the counts are of pairs that would be trained on.
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
         found = evaluation.contaminated_keys(shard.source_keys[rows], shard.target_keys[rows])
@@ -151,7 +152,7 @@ def _drop_long(
 
     model = config.vocabulary.path or ""
     vocabulary = Vocabulary.of_model(model)
-    # As the corpus will hold them: with the prompt and special tokens.
+    # Texts are tokenized as the corpus will store them: with the prompt and special tokens.
     tokenizer = PairTokenizer(vocabulary, model, prompt=config.prompt or "", max_tokens=None)
     progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
     for shard in shards:
@@ -192,7 +193,7 @@ def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -
 def _keep_first(
     shards: list[Shard], limit: int, fate: Fate, seed: int, *, by_score: bool = False
 ) -> None:
-    """Give the fate to all training rows but the first ones.
+    """Give the fate to all training rows except the first ``limit`` ones.
 
     Rows are in the order of a draw, or of their scores, with a draw among equal scores.
     """
@@ -203,7 +204,7 @@ def _keep_first(
     draws = []
     for shard, own in zip(shards, rows, strict=True):
         draws.append(splitmix64(_pair_keys(shard)[own] ^ np.uint64(seed)))
-    # Sorted by the last key first: descending scores, and the draw decides among equals.
+    # lexsort sorts by the last key first: by descending score, then by the draw.
     keys: list[ndarray] = [np.concatenate(draws)]
     if by_score:
         scores = [shard.scores[own] for shard, own in zip(shards, rows, strict=True)]

@@ -1,7 +1,8 @@
 """The texts between the stages of preparation: on disk, in shards.
 
-A shard holds pairs of one source and one language pair. Each of its columns is a file that only
-grows, so that a stage reads what it needs: the keys, 8 bytes a side, without the texts.
+A shard holds pairs of one source and one language pair. Each of its columns is a separate
+file, to which rows are only appended. So a stage reads only the columns that it needs, for example
+the keys (8 bytes per side) without the texts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _BLOCK_ROWS = 20_000
 
 
 class Fate(IntEnum):
-    """The fate of a row that passed cleaning; the names are the manifest's."""
+    """The fate of a row that passed cleaning; the manifest uses the same names."""
 
     train = 0
     duplicate = 1
@@ -45,7 +46,7 @@ DROPPED_FATES = tuple(fate for fate in Fate if fate not in (Fate.train, Fate.hel
 class Shard:
     """Clean pairs of one source and one language pair.
 
-    Text lines and, per row, the keys of both sides, their words and the score.
+    It has text lines and, per row, the keys of both sides, the number of words and the score.
     """
 
     folder: Path
@@ -56,7 +57,7 @@ class Shard:
     fates: UInt8[ndarray, " rows"] = dataclasses.field(
         default_factory=lambda: np.zeros(0, np.uint8)
     )
-    """A ``Fate`` per row; here from the selection stage on."""
+    """A ``Fate`` per row; set from the selection stage on."""
 
     def append(
         self,
@@ -69,9 +70,9 @@ class Shard:
         """Add rows.
 
         Args:
-            text: a line ``source<TAB>target`` for each.
-            source_keys: of the sources.
-            target_keys: of the targets.
+            text: a line ``source<TAB>target`` for each row.
+            source_keys: keys of the source texts.
+            target_keys: keys of the target texts.
             words: see the property of that name.
             scores: NaN if a row has none; None if no row has one.
         """
@@ -128,7 +129,7 @@ class Shard:
             for first in range(0, self.rows, _BLOCK_ROWS):
                 lines = islice(file, min(_BLOCK_ROWS, self.rows - first))
                 chosen = list(compress(lines, mask[first : first + _BLOCK_ROWS].tolist()))
-                # A mask that is shorter than the block would leave lines to the next one.
+                # If the mask is shorter than the block, unread lines would go into the next block.
                 for _ in lines:
                     pass
                 if chosen:

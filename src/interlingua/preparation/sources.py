@@ -41,7 +41,7 @@ class Chunk:
     targets: list[str] = dataclasses.field(default_factory=list)
     scores: list[float | None] = dataclasses.field(default_factory=list)
     below: int = 0
-    """Pairs that were read and left out for their score."""
+    """Pairs that were read, and left out because of their score."""
 
     def pairs(self) -> list[TextPair]:
         """Return the chunk as pairs."""
@@ -61,7 +61,7 @@ def find_files(source: SourceConfig) -> list[str]:
     Raises:
         DataError: a glob matches nothing.
     """
-    found: dict[str, None] = {}  # a set that keeps the order, which is that of preference
+    found: dict[str, None] = {}  # an ordered set; the order is that of preference
     for path in map(os.fspath, source.paths):
         if source.format is None and is_bitext_folder(path):
             bitexts = several_bitexts(path, *(source.languages or (None, None)))
@@ -75,8 +75,8 @@ def find_files(source: SourceConfig) -> list[str]:
         if not matches:
             raise DataError("no file matches; check the path", path=path)
         for match in matches:
-            # A glob finds both files of a Moses pair, which get one name, and of catalogs those of
-            # the source language, which go with each of the others.
+            # A glob finds both files of a Moses pair, which get one name. It also finds catalogs of
+            # the source language, each of which belongs to the catalogs of all other languages.
             paths = _moses_paths(match, source)
             name: str | None = ",".join(map(str, paths)) or match
             if not paths and source.format is None:
@@ -109,7 +109,7 @@ def check_sources(config: PrepareConfig) -> None:
     give their pairs only once.
 
     Raises:
-        DataError: one can't be read, or has no scores although they are needed.
+        DataError: a file can't be read, or has no scores although they are needed.
     """
     for source in config.sources:
         for path in find_files(source):
@@ -137,12 +137,12 @@ def read_chunks(
     Every pair is turned so that English is the target; other languages are in code order.
 
     Args:
-        path: one of ``find_files``.
+        path: a result of ``find_files``.
         source: may specify the format and the languages.
-        index: of the source, passed on.
+        index: number of the source, which each chunk gets.
         skipped: counts the pairs that the reader left out.
         wanted: language codes to keep; empty = all. Other pairs count as ``"other language"``.
-        bad: how to handle unreadable lines; by default the first one stops.
+        bad: how to handle unreadable lines; by default the first one stops the work.
     """
     open_chunks: dict[LanguagePair, Chunk] = {}
     bad = bad or BadLines()
@@ -160,7 +160,7 @@ def read_chunks(
                 skipped["other language"] += 1
                 continue
             chunk = open_chunks[language_pair] = Chunk(index, language_pair)
-        # A pair without a score is a bad line, one with a low score a pair that a rule drops.
+        # A pair without a score is a bad line; a pair with a low score is dropped by a rule.
         if score is None and source.needs_scores:
             bad.reject(DataError(NO_SCORE, path=path), f"{source_text}\t{target_text}")
             continue
@@ -178,8 +178,8 @@ def read_chunks(
 def is_turned(source_language: str, target_language: str) -> bool:
     """Return whether a pair is stored the other way round.
 
-    English is always the target, and other languages are in code order. So a language pair is one,
-    whichever side comes first in its files.
+    English is always the target, and other languages are in code order. So both orders in
+    the files give the same language pair.
     """
     if target_language == ENGLISH:
         return False

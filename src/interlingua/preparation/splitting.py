@@ -1,8 +1,8 @@
 """Third stage: the test set and the validation set; none of their sentences occurs in training.
 
 Four draws in turn: the test set's pairs and its short pairs, then those of the validation set. Each
-works on keys and only on rows that are still trained on (``corpus.samples.splits`` says how it
-draws). At the end every training row that shares a sentence with one of the drawn rows is dropped.
+draw uses only keys, and only rows that are still training rows (``corpus.samples.splits`` describes
+how to draw). At the end every training row that shares a sentence with a drawn row is dropped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.sources import ENGLISH
 
 CANDIDATES = 100_000
-"""Pairs that a language pair's set is drawn from, if it has as many; bounds memory."""
+"""Number of pairs from which a set is drawn, if a language pair has as many; limits memory."""
 
 
 class _Candidates(NamedTuple):
@@ -114,7 +114,7 @@ def _draw(
 def _share(rows: int, number: int, max_share: float) -> float:
     """Compute the share of a language pair's rows that takes part.
 
-    It is 1, or enough for ``max_share`` not to bind.
+    It is 1, or large enough that ``max_share`` does not limit the draw.
     """
     if not rows or not max_share:
         return 0.0
@@ -135,8 +135,8 @@ def _candidates(
     is_candidate = shard.fates == Fate.train
     target_keys = shard.target_keys
     if share < 1:
-        # By the random number `hold_out` gives the target sentence: of a sample those that it
-        # prefers.
+        # Chosen by the random number that `hold_out` gives the target sentence: the candidates
+        # are the rows that it prefers.
         ranks = splitmix64(target_keys ^ splitmix64(np.array([seed], np.uint64)))
         is_candidate &= ranks < np.uint64(int(share * 2**64))
     rows = np.flatnonzero(is_candidate)

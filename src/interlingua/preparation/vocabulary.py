@@ -1,7 +1,7 @@
 """The vocabulary of the corpus: trained, trimmed, or a model's.
 
-It is trained on the corpus's pairs, taken over from a model, or a model's that is trimmed to the
-pairs.
+It is trained on the pairs of the corpus, taken from a model without a change, or taken from a model
+and trimmed to the pairs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlingua")
 SMALL_CORPUS = 100_000
-"""Pairs, below which their words are far from all words of their languages."""
+"""Number of pairs below which a corpus lacks many words of its languages."""
 _SHOWN_LANGUAGES = 5
 """Maximum number of languages in a log line."""
 
@@ -39,12 +39,12 @@ def make_vocabulary(
     Args:
         shards: the cleaned pairs.
         config: which vocabulary.
-        folder: the corpus's.
+        folder: folder of the corpus.
         work: for temporary files.
         progress: shows the progress.
 
     Raises:
-        ConfigError: a vocabulary without a model is to be trimmed with it, or can't be.
+        ConfigError: there is no model to trim with the vocabulary, or it can't be trimmed.
         DataError: nothing is left to train on, or there is no tokenizer at the configured path.
     """
     from interlingua.vocabulary.vocabulary import Vocabulary
@@ -106,7 +106,7 @@ def _frequent_ids(
     """Return the ``max_size`` ids that are most frequent in the pairs."""
     from interlingua.vocabulary.trimming import id_counts, most_frequent_ids
 
-    # By language, an array with a count per id: the temperature balances the languages.
+    # An array with a count per id for each language: the temperature balances the languages.
     counts: dict[str, Any] = {}
     for language, texts in _prompted(shards, config):
         counts[language] = counts.get(language, 0) + id_counts(vocabulary, texts, language=language)

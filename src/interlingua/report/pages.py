@@ -1,7 +1,7 @@
 """Self-contained pages: Jinja2 templates with one base, one style sheet and shared macros.
 
-A page extends ``base.html`` and gets plain values; what it shows is decided by its caller, how by
-the template. Texts are escaped wherever they are put in. Style sheet, script and data are in the
+A page extends ``base.html`` and gets plain values; the caller decides what it shows, and the
+template decides how. Texts are always escaped. Style sheet, script and data are in the
 page itself, so that it loads nothing.
 """
 
@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from interlingua import __version__
 
-# Four characters at least before the mark and behind it, so that no part says nothing.
+# At least four characters before and after the mark, so that every part is readable.
 BREAK = re.compile(r"(.{4,}?[-_/+@:= ]+)(?=.{4})")
 LONG = 24
 """Longer parts of names may be broken anywhere; the script of compare breaks at the same places."""
@@ -43,7 +43,7 @@ def macro(name: str, template: str = "macros.html") -> Callable[..., str]:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    # A name that a template gets wrong is an error, not an empty text.
+    # An unknown name in a template is an error, not an empty text.
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,

@@ -20,10 +20,10 @@ class RowList(list[T]):
     """A list of results, each of which is a row of a table."""
 
     columns_if_empty: ClassVar[Sequence[str]] = ()
-    """Columns of the data frame of no rows; other frames may have more."""
+    """Columns of the data frame if there are no rows; other frames may have more columns."""
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows by the names of their columns; an element is a named tuple."""
+        """Return each row as a dictionary by column name; the elements are named tuples."""
         rows: Iterable[Any] = self
         return [row._asdict() for row in rows]
 

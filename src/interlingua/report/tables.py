@@ -27,14 +27,14 @@ LATEX_CHARACTERS = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text below a head; cells hold what its form needs, escaped.
+    """Rows of text below a head; the text of cells is already escaped for the form.
 
     Attributes:
-        title: above it.
+        title: title above the table.
         head: the columns' names.
         rows: each with as many cells as the head; in a terminal an empty row is a line between
             rows.
-        notes: below it.
+        notes: lines below the table.
         words: indices of columns that hold words, aligned left.
     """
 
@@ -102,7 +102,7 @@ class Table:
         for row in cells:
             columns = zip(row, sides, widths, strict=True)
             padded = [f"{cell:{side}{width}}" for cell, side, width in columns]
-            # A last column of words would end in spaces.
+            # Without rstrip, lines with a last column of words would end in spaces.
             lines.append("  ".join(padded).rstrip())
         return [*lines, *self.notes]
 
@@ -125,7 +125,7 @@ class Table:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape a text so that it ends no cell."""
+    """Escape a text so that it does not end a cell."""
     return text.replace("|", "\\|")
 
 

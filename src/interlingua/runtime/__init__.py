@@ -8,7 +8,7 @@ import sys
 
 def duration(seconds: float) -> str:
     """Format a time in words: ``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``."""
-    # A unit is used from two of it on, so 90 seconds stay seconds.
+    # A unit is used only from two units on, so 90 seconds are shown in seconds.
     for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * unit_seconds:
             return f"{seconds / unit_seconds:.1f} {name}"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
-    """Collect no garbage for the block, or for the call of a function.
+    """Turn the garbage collector off for the block, or for the call of a function.
 
-    Importing torch and parsing a vocabulary make a million objects that stay, and the collector
-    would go through them again and again: a fifth of the time to the first vector.
+    Importing torch and parsing a vocabulary create a million objects that stay, and the collector
+    would check them again and again. This would take a fifth of the time to the first vector.
     """
     was_on = gc.isenabled()
     gc.disable()

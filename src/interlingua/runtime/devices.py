@@ -1,11 +1,11 @@
 """Placement of batches: host memory, where all work on their indices is done.
 
-Offsets of sentences, hidden tokens and how batches are joined decide the sizes of tensors. On a GPU
-the host would have to wait for each such number, and the GPU then for the host. So masks, joins and
-lists of indices are made on the host from the batch, and copied to the device where states are
-gathered by them. A run makes those of a method ahead of its steps, in page-locked memory
-(``Objective.prepare``). Values that follow only from the boundaries of sentences, with a size that
-the host knows, such as positions, is computed where it is needed.
+Offsets of sentences, hidden tokens and the joins of batches decide the sizes of tensors. If these
+were computed on a GPU, the host would have to wait for each such number, and the GPU would then
+wait for the host. So masks, joins and lists of indices are made on the host from the batch, and
+copied to the device where they select states. A run makes the indices of a method ahead of its
+steps, in page-locked memory (``Objective.prepare``). Values such as positions, which follow only
+from the boundaries of sentences and whose size the host knows, are computed where they are needed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def on_device(tensor: Tensor, device: torch.device) -> Tensor:
     """
     if tensor.device == device:
         return tensor
-    # A copy to the GPU runs while the host continues only from page-locked memory.
+    # Only from page-locked memory does a copy to the GPU run while the host continues.
     if tensor.device.type == "cpu" and device.type == "cuda":
         tensor = tensor.pin_memory()
-    # A copy to the host has to wait, as the host reads its bytes at once.
+    # The host must wait for a copy to its memory, as it reads the bytes at once.
     return tensor.to(device, non_blocking=device.type != "cpu")

@@ -1,9 +1,9 @@
 """Fusion of elementwise work between two matrix products into one pass by ``torch.compile``.
 
-torch runs each operation by itself, and each reads and writes all of its elements. On a GPU that
-takes about as long as the products do. The functions that are marked ``one_pass`` are compiled into
-one kernel each once ``switch`` is on, which a run asks for. The switch is one for the whole
-process, as the backward pass runs in threads of torch's own.
+torch runs each operation separately, and each operation reads and writes all its elements. On a GPU
+this takes about as long as the products. If a run turns ``switch`` on, each function that is marked
+``one_pass`` is compiled into one kernel. There is one switch for the whole process, because the
+backward pass runs in threads that torch starts.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ class Switch:
         self.is_on = False
 
     def set(self, *, on: bool, device: torch.device) -> None:
-        """Turn it on or off for all that this process does from now on.
+        """Turn the compilation on or off for all later calls in this process.
 
         Args:
             on: compile.
-            device: where the functions will run; that it can compile is tried.
+            device: where the functions will run; a trial compilation is made for it.
 
         Raises:
-            ConfigError: nothing can be compiled here.
+            ConfigError: nothing can be compiled on this machine.
         """
         if on and not self.is_on:
             try:
-                # Gradients of single terms go backward more than once; donated buffers allow one
-                # pass.
+                # The gradients of single loss terms need several backward passes; donated buffers
+                # allow only one.
                 config: Any = import_module("torch._functorch.config")
                 config.donated_buffer = False
-                # A function is compiled for each width, dropout and type that it meets; beyond
-                # torch's eight it would no longer be.
+                # A function is compiled for each combination of width, dropout and type. By default
+                # torch stops compiling after eight of them.
                 config = import_module("torch._dynamo.config")
                 config.recompile_limit = max(64, config.recompile_limit)
-                # A real compilation, as only that shows whether there is a compiler.
+                # Really compile a function: only this shows whether there is a compiler.
                 torch.compile(_probe)(torch.ones(8, device=device))
             # torch wraps what its compilers raise in errors of many kinds.
             except Exception as error:
@@ -68,17 +68,17 @@ switch = Switch()
 
 
 def one_pass(*, rows: int = 0) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Mark a function of tensors: its operations may run as one, in other roundings.
+    """Mark a function of tensors: its operations may run as one, with different rounding.
 
     Args:
-        rows: how many of its arguments, from the first on, are tensors with a row for each token.
-            Of these only the number of rows differs from step to step; widths are compiled in, so
-            that a GPU reads a row once, whole. 0 = any size may differ.
+        rows: number of its first arguments that are tensors with a row for each token. Only their
+            number of rows differs from step to step; their widths are compiled in, so that a GPU
+            reads each row once and as a whole. 0 = any size may differ.
     """
 
     def mark(function: Callable[P, R]) -> Callable[P, R]:
-        # On the first use, as torch.compile imports much. Sizes that differ at every step would be
-        # compiled anew for each, were they not dynamic.
+        # Compiled at the first use, because torch.compile imports many modules. Sizes that differ
+        # at every step are dynamic; otherwise each size would be compiled anew.
         compiled = functools.cache(lambda: torch.compile(function, dynamic=not rows))
 
         @functools.wraps(function)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield lists of ``size`` items, in order.
 
-    The last list may be shorter. No more than one is in memory.
+    The last list may be shorter. Only one list at a time is in memory.
     """
     # One iterator for all of them: each islice continues where the previous one stopped.
     remaining = iter(items)
@@ -22,9 +22,9 @@ def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def taken_ahead(items: Iterable[T], count: int) -> Iterator[T]:
-    """Yield the items in order, each once ``count`` items from it on have been taken.
+    """Yield the items in order; before yielding an item, take ``count`` items, starting with it.
 
-    So if tasks are submitted as they are taken, at most ``count`` run at a time.
+    So if tasks are submitted when they are taken, at most ``count`` tasks run at a time.
     """
     waiting: deque[T] = deque()
     for item in items:
@@ -37,5 +37,5 @@ def taken_ahead(items: Iterable[T], count: int) -> Iterator[T]:
 
 def ceil_div(n: int, m: int) -> int:
     """Return ``n`` / ``m``, rounded up."""
-    # // rounds down, so the negative is divided and negated again; floats are not exact.
+    # // rounds down, so divide the negative and negate the result; floats would not be exact.
     return -(-n // m)

@@ -16,15 +16,15 @@ from typing import Any
 
 _COMMAND: ContextVar[tuple[str, ...] | None] = ContextVar("_COMMAND", default=None)
 _MAIN_LOCK = threading.Lock()
-"""Held while the script is hidden from a process that starts."""
+"""Lock that is held while the script is hidden from a process that starts."""
 
 
 def is_first_process(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether this process is the one that talks.
+    """Return whether this process is the one that writes messages.
 
     The processes may be started by torchrun, by srun or by training itself.
     """
-    # torchrun and training set RANK, the number over all machines; it is the one that counts.
+    # torchrun and training set RANK, the number over all machines; it takes precedence.
     rank = environ.get("RANK")
     if rank is None:
         rank = _number_by_launcher(environ, slurm="SLURM_PROCID")
@@ -39,7 +39,7 @@ def is_first_on_machine(environ: Mapping[str, str] = os.environ) -> bool:
 def _number_by_launcher(environ: Mapping[str, str], *, slurm: str) -> str:
     """Return the number of this process from srun's variable, or else its number on this machine.
 
-    A process without a launcher is the first.
+    The number of a process without a launcher is that of the first.
     """
     if is_task_of_srun(environ):
         return environ.get(slurm, "0")
@@ -49,8 +49,8 @@ def _number_by_launcher(environ: Mapping[str, str], *, slurm: str) -> str:
 def is_task_of_srun(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether this is one of several tasks that srun started.
 
-    The script of a job has a step's variables but for its number, and starts one process. A task in
-    which torchrun starts the processes has their rank.
+    The batch script of a job has all variables of a step except its number, and starts one process.
+    If torchrun starts the processes in a task, they have a rank.
     """
     return (
         "SLURM_STEP_ID" in environ
@@ -80,8 +80,8 @@ class LibraryContext(SpawnContext):
     """Start processes only for functions of this library.
 
     ``spawn`` imports the caller's script in every new process, to find functions that it defines. A
-    script without ``if __name__ == "__main__"`` would start all its work again there. The code of
-    these processes is in this library, so they need no script, and a script needs no guard.
+    script without ``if __name__ == "__main__"`` would repeat all its work there. These processes
+    run only code of this library, so they do not need the script, and the script needs no guard.
     """
 
     Process = _LibraryProcess
@@ -91,8 +91,8 @@ class LibraryContext(SpawnContext):
 def others_run(arguments: Sequence[str]) -> Iterator[None]:
     """Start the other processes of a training run with our command, not the caller's script.
 
-    Fabric starts them as this process was started. A script would repeat all its work there. The
-    setting holds for the block.
+    Fabric would start them in the way this process was started, and a script would repeat all its
+    work in each of them. The setting is valid inside the block.
 
     Args:
         arguments: of ``interlingua``.
@@ -125,10 +125,10 @@ def command_in_place_of_script() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hidden_script() -> Iterator[None]:
-    """Hide the script's file in the main module, by which ``spawn`` would find it."""
+    """Hide the main module's file name, by which ``spawn`` would find the script."""
     with _MAIN_LOCK:
         script = sys.modules["__main__"]
-        # A copy: other threads may look names up in it meanwhile.
+        # Use a copy: other threads may look up names in the main module at the same time.
         nameless = ModuleType("__main__")
         nameless.__dict__.update(vars(script))
         nameless.__dict__.pop("__file__", None)
@@ -151,14 +151,14 @@ def end_with_parent() -> None:
 def _wait_for_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
-        # Waits for the end of a pipe, which the system closes however the parent ends.
+        # This waits for the end of a pipe, which the system closes in whatever way the parent ends.
         parent.join()
         # Not sys.exit, which would end only this thread.
         os._exit(1)
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process of this machine has not ended, of whatever user it is."""
+    """Return whether a process of this machine, of any user, is still running."""
     # Signal 0 is not sent; only whether it could be is checked.
     try:
         os.kill(pid, 0)

@@ -1,7 +1,7 @@
 """``Progress``: the interface that long functions use to report their progress.
 
-A function calls ``start`` for each piece of its work, ``advance`` as it gets on, and ``note`` to
-say what it is at. ``make_progress`` gives a progress that draws bars if standard error is a
+A function calls ``start`` for each piece of its work, ``advance`` as it proceeds, and ``note`` to
+name what it works on. ``make_progress`` returns a progress that draws bars if standard error is a
 terminal, and writes a line a minute otherwise. ``SILENT`` shows nothing: it is the default of all
 functions, so that Python is silent by default. Public functions also take True for
 ``make_progress()``, see ``progress_of``.
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
     import rich.progress
 
 EVERY_SECONDS = 60.0
-"""Between two lines if standard error is no terminal."""
+"""Seconds between two lines if standard error is not a terminal."""
 LABEL_WIDTH = 28
 """Width of labels, so that bars below one another start in the same column."""
 BAR_WIDTH = 30
 
 
 class Progress:
-    """Progress that shows nothing, and the methods of all that do."""
+    """Progress that shows nothing; its subclasses show something and have the same methods."""
 
     def expect(self, steps: Callable[[], Mapping[str, Expected]]) -> None:
         """Announce all pieces of work, to estimate the time left for all.
 
         Args:
-            steps: gives them by their labels. It may take long, so only a shown progress calls it.
+            steps: returns the pieces of work by their labels. The call may take long, so only a
+                progress that is shown makes it.
         """
 
     def start(
@@ -51,21 +52,22 @@ class Progress:
         Args:
             total: how much there is; None = not known.
             unit: of the count: ``sentences``.
-            label: what is done; the label of the work at hand corrects its total.
+            label: name of the work; with the label of the current work the call only corrects the
+                total.
             done: how much is done already.
         """
 
     def advance(self, count: float = 1) -> None:
-        """Count more as done."""
+        """Add ``count`` to the amount of work that is done."""
 
     def note(self, text: str) -> None:
         """Set a note on the current work: a file, a language, a loss."""
 
     def within(self, size: float) -> Progress:
-        """Return the progress for a part of the work at hand.
+        """Return the progress for a part of the current work.
 
         Args:
-            size: how much of the work the whole of the part is.
+            size: amount of the current work that the whole part is counted as.
         """
         return _Within(self, size)
 
@@ -114,7 +116,8 @@ class _Within(Progress):
         self._give()
 
     def _give(self) -> None:
-        # A total that grew takes nothing back: the outer work then waits until it is reached.
+        # If the total grew, nothing is taken back from the outer work: it waits until the part has
+        # reached the share that was already counted.
         if not self._total:
             return
         worth = self._size * min(1.0, self._done / self._total)
@@ -124,7 +127,7 @@ class _Within(Progress):
 
 
 class _Shown(Progress):
-    """State shared by bars and lines, and its words."""
+    """State that bars and lines share, and its description in words."""
 
     def __init__(self) -> None:
         self._label = ""
@@ -169,7 +172,7 @@ class _Shown(Progress):
         if self._total:
             text = f"{text} of {self._total:,.0f}"
         text = f"{text} {self._unit}"
-        # The work of an earlier run says nothing on the speed of this one.
+        # Leave out the work of an earlier run, which says nothing about the speed of this one.
         more = self._done - self._first
         if more > 0:
             seconds = max(time.perf_counter() - self._begun, 1e-9)
@@ -187,7 +190,7 @@ class _Shown(Progress):
 
     def _set(self, done: float) -> None:
         self._done = done
-        # Both meters see every state, as what is to come may be announced later.
+        # Both meters get every state, as later steps may be announced only after this.
         of_all = self._steps(self._label, done, self._total or 0)
         self._left = self._meter(done, self._total)
         if self._steps.to_come:
@@ -226,7 +229,7 @@ class TerminalProgress(_Shown):
             self._bars = None
 
     def _begin(self) -> None:
-        # Not before: rich takes long to import, and work may be over at once.
+        # Not earlier: importing rich takes long, and the work may end at once.
         if self._bars is None:
             self._bars = _rich_bars(self._console, self._transient)
             self._bars.start()
@@ -235,7 +238,7 @@ class TerminalProgress(_Shown):
         self._bar = self._bars.add_task("", total=None, amount="", left="", note="")
 
     def _fill(self) -> None:
-        """Fill the bar of the work before: it may end with fewer items than were announced."""
+        """Fill the bar of the previous work, which may end with fewer items than announced."""
         if self._bars is not None and self._bar is not None and not self._transient:
             self._bars.update(self._bar, completed=self._total or self._done, left="", note="")
 
@@ -268,7 +271,7 @@ def _rich_bars(console: rich.console.Console | None, transient: bool) -> rich.pr
 
 
 class LineProgress(_Shown):
-    """A line a minute on standard error, also during a long step."""
+    """Progress as one line a minute on standard error, also during a long step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -285,14 +288,14 @@ class LineProgress(_Shown):
     def stop(self) -> None:
         """Write no more lines."""
         self._over.set()
-        # No line comes after the results, which may be on the same terminal.
+        # Wait for the thread: no line may follow the results, which may be on the same terminal.
         if self._writer is not None:
             self._writer.join()
             self._writer = None
 
     def _begin(self) -> None:
-        # A thread, as a long step reports nothing for minutes; a daemon, so as not to keep a
-        # process alive that an error ends.
+        # A thread, because a long step may report nothing for minutes. It is a daemon, so that it
+        # does not keep a process alive that ends by an error.
         if self._writer is None and not self._over.is_set():
             self._writer = threading.Thread(target=self._write_until_over, daemon=True)
             self._writer.start()
@@ -320,15 +323,15 @@ def make_progress(quiet: bool = False) -> Progress:
 def progress_of(
     progress: bool | Progress, total: float | None = None, unit: str = "", label: str = ""
 ) -> Iterator[Progress]:
-    """Yield the progress that a caller passed, or with True one that is shown during the block.
+    """Yield the caller's progress, or, if ``progress`` is True, one that the block shows.
 
     Args:
         progress: True, False, or a progress, which the caller starts and stops.
         total: of the one that is shown; see ``Progress.start``.
         unit: of the one that is shown.
-        label: of the one that is shown; "" = it is started in the block.
+        label: of the one that is shown; "" = the block itself calls ``start``.
     """
-    # The caller's progress counts the caller's work: this may be a part of it.
+    # The caller's progress counts the caller's work, of which this may be only a part.
     if isinstance(progress, Progress):
         yield progress
         return
@@ -343,8 +346,8 @@ class Expected(NamedTuple):
 
     Attributes:
         size: in any unit.
-        each: seconds that a unit takes; None if earlier steps with the same first word determine
-            it.
+        each: seconds that a unit takes; None = as measured in earlier steps with the same first
+            word.
     """
 
     size: float
@@ -352,12 +355,13 @@ class Expected(NamedTuple):
 
 
 class TimeLeft:
-    """Estimate the seconds left of some work, and say nothing while that would be a guess.
+    """Estimator of the seconds left of some work, without a result while it would be a guess.
 
     The first piece of work also loads a model, compiles or fills caches, so it is not counted. An
-    estimate needs some seconds, some reports and some share of the work after it. The earlier and
-    the later half of these must show about the same speed; if they do not, the earlier half is
-    forgotten. So an estimate is within a factor of two, unless the work itself changes later.
+    estimate needs a minimum of seconds, of reports and of the work's share after this first piece.
+    The speed must be about the same in the earlier and in the later half of these reports; if it is
+    not, the earlier half is discarded. So an estimate is right within a factor of two, unless the
+    work itself changes later.
 
     Args:
         clock: seconds.
@@ -380,7 +384,7 @@ class TimeLeft:
         """
         now = self.clock()
         reports = self._reports
-        # Less than before is another piece of work.
+        # If less is done than before, this is another piece of work.
         if reports and done < reports[-1][1]:
             reports.clear()
         if done > 0 and (not reports or done > reports[-1][1]):
@@ -390,7 +394,7 @@ class TimeLeft:
             self.seconds_each = self._measured(total or 0)
         if self.seconds_each is None or not total or done >= total:
             return None
-        # A report that is late, as during a long piece, is not yet in the speed.
+        # If the next report is late, as during a long piece, the speed does not yet include it.
         left = self.seconds_each * (total - done) - (now - reports[-1][0])
         return left if left > 0 else None
 
@@ -432,8 +436,9 @@ def _seconds_each(first: tuple[float, float], last: tuple[float, float]) -> floa
 class StepsLeft:
     """Estimate of the remaining time of a run from its finished steps.
 
-    The remaining time of the current step follows from its own speed. A future step takes its size
-    times the seconds of a unit, which are passed, or are measured at an earlier step of its kind.
+    The remaining time of the current step follows from its own speed. The time of a future step is
+    its size times the seconds per unit. These are passed, or measured at an earlier step of its
+    kind.
 
     Args:
         clock: seconds.
@@ -451,7 +456,7 @@ class StepsLeft:
         self.to_come = dict(steps)
 
     def __call__(self, what: str, done: float, total: float) -> float | None:
-        """Record a step's state, and return the seconds left for all if they are known."""
+        """Record a step's state; return the seconds left for all steps, or None if not known."""
         if what != self.now:
             self.to_come.pop(self.now, None)
             self.now = what
@@ -501,5 +506,5 @@ class StepsLeft:
 
 
 def _kind(what: str) -> str:
-    """Return the first word of a step's name; the others name the file or language."""
+    """Return the first word of a step's name; the other words name the file or language."""
     return what.partition(" ")[0]

@@ -1,7 +1,7 @@
 """Random numbers by name: every draw is a pure function of (seed, purpose, step).
 
-None depends on what was drawn before, so parts of a run can be added, left out or computed by other
-processes without any change to the numbers of the rest.
+No draw depends on earlier draws, so parts of a run can be added, left out or computed by other
+processes without changing the numbers of the other parts.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 def stream_key(seed: int, *purpose: str | int) -> int:
     """Compute a 128-bit key of a seed and a purpose, e.g. ``stream_key(7, "dropout", step)``.
 
-    The key is a hash, so streams of different purposes are independent and none depends on the
-    library's version.
+    The key is a hash, so streams of different purposes are independent, and no stream depends on
+    the version of a library.
     """
-    # With the types, as 1 and "1" are two purposes.
+    # The name includes the types, because 1 and "1" are different purposes.
     name = "\0".join(f"{type(part).__name__}:{part}" for part in (seed, *purpose))
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=16).digest(), "little")
 

@@ -1,7 +1,8 @@
 """Workers: tasks run here one after the other, in processes, or on the machines of a Ray cluster.
 
-Texts and vectors travel with the tasks, so machines need no disk in common, and the results are
-written by the one that started. If its process or machine dies, another one repeats the task.
+Texts and vectors are sent with the tasks, so machines need no common disk, and the machine that
+started the work writes the results. If the process or machine of a task dies, another one repeats
+the task.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from interlingua.runtime.processes import LibraryContext, end_with_parent
 
 _LOCAL = "local"
 _AHEAD = 3
-"""Tasks in progress per process: enough to keep it busy, few enough to limit memory."""
+"""Submitted tasks per process: enough to keep it busy, few enough to limit memory."""
 RETRIES = 3
-"""Deaths of its process that a task survives."""
+"""Number of times that a task is repeated because its process died."""
 _Result = TypeVar("_Result")
 
 
 class Workers:
-    """Executor of tasks: this process, one after the other; subclasses are for other processes.
+    """Executor of tasks, one after the other in this process; subclasses use other processes.
 
     Attributes:
-        slots: tasks done at once.
+        slots: number of tasks that run at once.
     """
 
     slots = 1
@@ -56,9 +57,9 @@ class Workers:
         return itertools.starmap(function, tasks)
 
     def share(self, value: Any) -> Any:
-        """Share a value that several tasks use, sent to each machine once.
+        """Share a value that several tasks use; it is sent to each machine once.
 
-        It has to be an argument by itself, not a part of one.
+        The result has to be an argument of a task itself, not a part of an argument.
         """
         return value
 
@@ -69,7 +70,7 @@ class OnProcesses(Workers):
     Args:
         pool: the processes.
         count: number of them.
-        remedy: for the user, if a process is killed.
+        remedy: advice to the user if a process is killed.
     """
 
     def __init__(self, pool: ProcessPoolExecutor, count: int, remedy: str) -> None:
@@ -103,7 +104,7 @@ class OnRay(Workers):
     """The processes of a Ray cluster that this one is connected to.
 
     Args:
-        cores: processor cores of a task, which has as many threads.
+        cores: number of processor cores of a task, and of its threads.
     """
 
     def __init__(self, cores: int = 1) -> None:
@@ -127,8 +128,8 @@ class OnRay(Workers):
     ) -> Iterator[_Result]:
         """Run the tasks on the machines of a Ray cluster, and yield their results in order.
 
-        After an error the few tasks taken ahead are not cancelled but run to their end or to that
-        of the connection: Ray aborts the process that cancels a task at the moment it is done.
+        After an error the few tasks taken ahead are not cancelled. They run until they or the
+        connection end, because Ray aborts a process that cancels a task just when it finishes.
 
         Raises:
             InterlinguaError: as the function does, or a task's processes have died too often.
@@ -139,8 +140,8 @@ class OnRay(Workers):
             needs = {"num_gpus": 1}
             at_once = self.gpus
         remote = self.ray.remote(**needs, max_retries=RETRIES)(_with_threads)
-        # Twice as many, so that a worker has its next task before the caller has taken the
-        # result of the last one; not all, as each carries its texts.
+        # Submit twice as many tasks as slots, so that a worker has its next task before the caller
+        # has taken the last result. Do not submit all, because each task contains its texts.
         sent = (remote.remote(function, self.cores, *task) for task in tasks)
         yield from map(self._result, taken_ahead(sent, 2 * at_once))
 
@@ -157,7 +158,7 @@ class OnRay(Workers):
             if isinstance(error.cause, InterlinguaError):
                 raise InterlinguaError(str(error.cause)) from None
             raise
-        # Its process or its machine died.
+        # The process or the machine of the task died.
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
             raise InterlinguaError(
@@ -171,11 +172,12 @@ def _with_threads(function: Callable[..., _Result], cores: int, *task: Any) -> _
     """Run a task on a worker's machine with ``cores`` threads."""
     import torch
 
-    # Or torch would take a thread for each core of the machine.
+    # Otherwise torch would use one thread per core of the machine.
     torch.set_num_threads(cores)
     try:
         return function(*task)
-    # An error of a class that takes more than a text can't be unpickled there; its text always can.
+    # The caller can't unpickle an error whose class takes more arguments than a text, but it can
+    # always unpickle the text.
     except InterlinguaError as error:
         raise InterlinguaError(str(error)) from None
 
@@ -201,18 +203,18 @@ def in_processes(count: int, remedy: str) -> Iterator[Workers]:
 def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     end_with_parent()
-    # The library of this name would start a thread per core.
+    # The library ``tokenizers`` would start a thread per core.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 @contextlib.contextmanager
 def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
-    """Yield the workers that process the tasks, for the block.
+    """Yield the workers that process the tasks inside the block.
 
     Args:
         address: None for no workers, ``local`` for processes of this machine, ``auto`` for the
-            cluster that this machine is part of, ``host:6379`` or ``ray://host:10001`` for one
-            elsewhere.
+            cluster that this machine is part of, ``host:6379`` or ``ray://host:10001`` for another
+            cluster.
         cores: of each task.
 
     Raises:
@@ -223,15 +225,15 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
         yield None
         return
     ray = _ray()
-    # A connection that the caller's own program has made is used, and left open.
+    # If the caller's program is already connected, use this connection and leave it open.
     is_ours = not ray.is_initialized()
     if is_ours:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-        # A cluster that is there already takes no options of its start.
+        # A cluster that is already running accepts no start options.
         if address == _LOCAL:
             options["include_dashboard"] = False
         try:
-            # Ray's warnings before it fails are in the error too.
+            # Ray's error repeats the warnings that it gives before.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 ray.init(address=address, **options)
@@ -253,13 +255,13 @@ def _reason(error: Exception) -> str:
     """Return the message of an error, in one line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     line = lines[0]
-    # A server's traceback comes as text, and says what happened in its last line.
+    # A server's traceback comes as text; its last line names the error.
     if "Traceback" in line:
         line = lines[-1]
     return line.strip()[:150]
 
 
 def _ray() -> Any:
-    # Ray would send usage statistics to its makers; read when it is imported.
+    # Ray would send usage statistics to its makers; it reads this variable when it is imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     return import_extra("ray", extra="ray")

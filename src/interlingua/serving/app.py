@@ -90,11 +90,11 @@ def make_app(
         try:
             yield
         finally:
-            # No request is left but those that were cut off when the time to stop in was over.
+            # The only requests left are those that were cut off at the end of the stop time.
             await asyncio.to_thread(service.batcher.close, drop=True)
 
-    # A redirect to the path without a final slash would name http:// behind a proxy that speaks
-    # https.
+    # Behind an HTTPS proxy, a redirect to the path without a final slash would wrongly name
+    # http://.
     app = FastAPI(
         title="interlingua",
         version=__version__,
@@ -143,8 +143,8 @@ def make_app(
 
 def _for_pages(guards: Guards, origins: Sequence[str]) -> ASGIApp:
     """Return the application with the headers that let pages of these origins use it."""
-    # Outside of the guards: a browser's question comes without the key, and a page can read what
-    # the guards refuse only with these headers.
+    # This layer is outside the guards: a browser sends its preflight request without the key, and
+    # a page can read a refusal of the guards only with these headers.
     return CORSMiddleware(
         guards,
         allow_origins=tuple(origins),

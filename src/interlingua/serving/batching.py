@@ -1,7 +1,7 @@
 """Batching of the requests of many clients.
 
 One thread owns the encoder. While it embeds a batch, new requests wait in a queue. Then it takes
-the next batch: one text of each waiting request in turn, until the batch has its tokens. So a
+the next batch: one text of each waiting request in turn, until the batch is full. So a
 request of one text is answered after the running batch and its own, even if a request of 2,000
 texts came first, and a single large request gets whole batches. The queue is bounded: a request
 that does not fit is refused at once, with an estimated time to retry.
@@ -34,7 +34,7 @@ class QueueFullError(Exception):
     """Error: the queue has no space for a request.
 
     Attributes:
-        retry_after: seconds until there should be.
+        retry_after: estimated seconds until the queue has space.
     """
 
     def __init__(self, retry_after: int) -> None:
@@ -60,7 +60,7 @@ class _Request:
     blocks: list[_Vectors] = field(default_factory=list)
     """Their vectors, a block of each batch."""
 
-    # A client may leave between the check and the answer; a cancelled future takes neither.
+    # A client may leave before the answer; a cancelled future accepts neither result nor error.
     def answer(self, result: Any) -> None:
         with contextlib.suppress(InvalidStateError):
             self.future.set_result(result)
@@ -70,7 +70,7 @@ class _Request:
             self.future.set_exception(error)
 
     def do(self, work: Callable[[], Any]) -> None:
-        # As with a batch, an error is the request's and not the service's.
+        # As with a batch, an error ends the request and not the service.
         try:
             result = work()
         except Exception as error:
@@ -138,12 +138,12 @@ class Batcher:
         Args:
             sequences: token ids of each text, special tokens included.
             language: of the texts, for models that need it.
-            work: function that needs more of the encoder than vectors of the texts; it has a turn
-                by itself, and its size is that of the texts.
+            work: function that needs more from the encoder than vectors of the texts; it runs in a
+                turn of its own, and the texts determine its size in the queue.
 
         Returns:
-            The vectors, or what the work gave, later; if it is cancelled, texts that wait are
-            dropped.
+            A future of the vectors, or of the work's result; if it is cancelled, its waiting texts
+            are dropped.
 
         Raises:
             QueueFullError: there is no room.
@@ -158,7 +158,7 @@ class Batcher:
             # limit of its own.
             if self._waiting and self._waiting_tokens + tokens > self._queue_tokens:
                 raise QueueFullError(max(1, ceil(self._waiting_tokens / self._tokens_per_second)))
-            # Nothing to embed is answered here, as no batch would ever hold it.
+            # A request without texts is answered here, as no batch would ever contain it.
             if sequences:
                 self._waiting.append(request)
                 self._waiting_tokens += tokens
@@ -193,7 +193,7 @@ class Batcher:
                 batch = self._take()
             # Embedded without the lock, so that requests can be queued meanwhile.
             if not batch:
-                # All that waited was cancelled, or there is nothing left to wait for.
+                # All waiting requests were cancelled, or the server is closed and none are left.
                 if self._closed:
                     return
                 continue
@@ -220,8 +220,8 @@ class Batcher:
             for request in self._waiting
             if request.work is None and request.language == language
         )
-        # One text of each request in turn, until the budget is used up. A first text that by itself
-        # is larger is taken too, or it would wait for ever.
+        # Take one text of each request in turn, until the budget is used up. A first text that
+        # exceeds the budget is taken too, or it would wait forever.
         counts: dict[_Request, int] = dict.fromkeys(turn, 0)
         tokens = 0
         while turn:
@@ -237,7 +237,7 @@ class Batcher:
         batch = [(request, count) for request, count in counts.items() if count]
         for request, count in batch:
             self._waiting.remove(request)
-            # The rest of a request goes behind those that have not had their turn.
+            # The rest of a request goes behind the requests that have not had their turn.
             if request.taken + count < len(request.sequences):
                 self._waiting.append(request)
         return batch
@@ -248,7 +248,7 @@ class Batcher:
             self._waiting_tokens -= sum(map(len, request.sequences[request.taken :]))
 
     def _embed_batch(self, batch: list[tuple[_Request, int]]) -> None:
-        """Embed the texts of several requests, and answers those that are complete."""
+        """Embed the texts of several requests, and answer the requests that are complete."""
         sequences = [
             ids
             for request, count in batch
@@ -263,7 +263,7 @@ class Batcher:
             return
         seconds = time.perf_counter() - started
         record = BatchRecord(len(sequences), sum(map(len, sequences)), seconds)
-        # A moving mean over about ten batches, for the estimate of when to come back.
+        # A moving mean over about ten batches, to estimate the time to retry.
         speed = record.tokens / max(record.seconds, 1e-6)
         self._tokens_per_second = 0.9 * self._tokens_per_second + 0.1 * speed
         self._observe(record)

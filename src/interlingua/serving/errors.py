@@ -12,7 +12,7 @@ from starlette.responses import Response
 from interlingua.errors import InterlinguaError
 
 OPENAI_PATHS = ("/v1/", "/embeddings", "/models", "/openai/")
-"""Starts of the paths of OpenAI's protocol, with Azure's."""
+"""Prefixes of the paths of OpenAI's protocol, including Azure's."""
 OPENAI_TYPES = {
     401: "authentication_error",
     429: "rate_limit_error",
@@ -34,9 +34,9 @@ class RequestError(Exception):
     """A request that can't be answered.
 
     Attributes:
-        status: of HTTP.
+        status: the HTTP status.
         message: one line with the remedy.
-        headers: more of the reply.
+        headers: additional headers of the reply.
         param: field of the body that is wrong, if the protocol names it.
     """
 

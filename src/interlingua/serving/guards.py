@@ -28,7 +28,7 @@ OPEN_PATHS = frozenset({"/", "/page.js", "/page.css", "/health", "/metrics"})
 REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 """Pattern of ids that are accepted from the client; others could forge lines of the log."""
 MOST_BODIES = 16
-"""Number of bodies of the largest size that all requests together may hold at a time."""
+"""Limit on the bodies of all current requests together, in bodies of the maximum size."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Guards:
         self.write_line = write_line
         self._key_forms = _key_forms(settings.api_key)
         self._held = 0
-        """Bytes of all bodies that have come and are not answered yet."""
+        """Number of bytes of all bodies that have arrived and are not answered yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check and count one request, then pass it to the application (ASGI)."""
@@ -103,7 +103,7 @@ class Guards:
         except RequestError as error:
             if not status:
                 await error_response(scope["path"], error)(scope, receive, send_with_id)
-        except asyncio.CancelledError:  # the time to stop in is over
+        except asyncio.CancelledError:  # the stop time is over
             late = RequestError(
                 503,
                 "the server stopped before it processed this request; send the request to another"
@@ -124,13 +124,13 @@ class Guards:
             async with asyncio.timeout(seconds) as limit:
                 await self.app(scope, receive, send)
         except TimeoutError:
-            if not limit.expired():  # of the application itself
+            if not limit.expired():  # the application itself raised it
                 raise
             raise late_request(seconds) from None
 
     def _check_host(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         given = [value.decode("latin-1") for name, value in headers if name == b"host"]
-        # Two programs on the way would each read another one.
+        # Two programs on the way could each read a different one.
         if len(given) > 1:
             raise RequestError(400, "the request has several Host headers; send one", _CLOSE)
         # A page of another site can have its name point at this machine.
@@ -213,10 +213,10 @@ class Guards:
 
 
 def late_request(seconds: float) -> RequestError:
-    """Return the error of a request that took longer than it may.
+    """Return the error of a request that took too long.
 
     Args:
-        seconds: that it may take.
+        seconds: maximum time of a request.
     """
     return RequestError(
         504,

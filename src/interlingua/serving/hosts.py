@@ -27,7 +27,7 @@ def accepted_hosts(settings: ServeSettings, host: str, address: str) -> frozense
     Args:
         settings: the key and the names that the user allows.
         host: the option ``--host``.
-        address: that it listens on.
+        address: IP address that the server listens on.
     """
     is_open_here = settings.api_key is None and ip_address(address).is_loopback
     if settings.allowed_hosts is None and not is_open_here:

@@ -1,8 +1,8 @@
 """Limits on the header of a request, which uvicorn's protocol lacks.
 
-uvicorn takes headers of any size, and waits for the rest of them for ever. Here the size of a
-request's line and headers has a limit, also in the trailers of a body, and they have to be complete
-after some seconds.
+uvicorn accepts headers of any size, and waits for their end without a time limit. Here the size of
+a request's line and headers has a limit, which also holds for the trailers of a body, and the
+headers must be complete within some seconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LimitedHttp(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._header_bytes = 0
-        """Bytes of the line and the headers of the request that is read."""
+        """Number of bytes of the current request's line and headers."""
         self._idle_bytes = 0
         """Bytes received since a request's headers were complete or a part of its body came."""
         self._is_too_large = False
@@ -50,8 +50,8 @@ class LimitedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse the received bytes; refuse too many without progress (asyncio's callback)."""
-        # The parser keeps a header until it is whole, and calls ``on_header`` then only: bytes are
-        # counted here too. Each of the callbacks below that made progress sets the count to 0.
+        # The parser calls ``on_header`` only when a header is complete, so bytes are counted here
+        # too. The callbacks below that show progress set the count to 0.
         self._idle_bytes += len(data)
         before = self._idle_bytes
         super().data_received(data)
@@ -117,7 +117,7 @@ class LimitedHttp(HttpToolsProtocol):
             self._header_timer = None
 
     def _on_timer(self) -> None:
-        # Of a client that sends requests before the last one is answered, nothing is read now.
+        # While a request is being answered, further requests of the client are not read.
         if self._is_answering:
             self._start_timer()
             return

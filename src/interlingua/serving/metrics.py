@@ -21,8 +21,8 @@ class ServerMetrics:
     """All counters of one process.
 
     Args:
-        shared_folder: where several processes keep theirs, so that each reports the sum; None = one
-            process.
+        shared_folder: where several processes keep their counters, so that each reports the sum;
+            None = one process.
     """
 
     def __init__(self, shared_folder: str | None = None) -> None:

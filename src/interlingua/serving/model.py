@@ -39,8 +39,8 @@ class ServedModel:
 
     Args:
         encoder: the model.
-        name: as requests call it.
-        prompt: of requests that name none; None = the model's default.
+        name: name of the model in requests.
+        prompt: prompt for requests that name none; None = the model's default.
         dtype: to compute in; "auto" is replaced by the one that it selects here.
         aliases: other names of it in requests.
 
@@ -149,7 +149,7 @@ class ServedModel:
             raise ConfigError(
                 "this model requires texts and their language; send texts instead of token ids"
             )
-        # An id beyond the table would be an error of the whole batch, that of other clients too.
+        # An id outside the table would make the whole batch fail, with the texts of other clients.
         size = self.encoder.vocabulary.size
         for row, ids in enumerate(sequences):
             if ids and not 0 <= min(ids) <= max(ids) < size:
@@ -176,7 +176,7 @@ class ServedModel:
 
     def embed(self, sequences: list[list[int]], language: str | None) -> Float32[ndarray, "n d"]:
         """Return pooled vectors, before ``shape_vectors``; see ``batching.EmbedTokens``."""
-        # Neither cut nor scaled: texts of a batch belong to requests of several formats.
+        # The vectors are neither cut nor scaled: a batch has requests with different formats.
         return encode_tokens(
             self.encoder, sequences, normalize=False, dtype=self.dtype, language=language
         )
@@ -222,7 +222,7 @@ def shape_vectors(vectors: Float32[ndarray, "n d"], form: VectorFormat) -> Float
     """Convert vectors of ``ServedModel.embed`` to the format of a request."""
     if not form.normalize or form.cuts:
         return form.cut(vectors)
-    # The usual case without the copies of the general one.
+    # The usual case needs no copies, unlike the general case.
     return normalize_rows(vectors)
 
 

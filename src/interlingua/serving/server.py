@@ -1,9 +1,9 @@
 """The processes of a server: one, or several that share a socket and the memory of the weights.
 
 uvicorn starts workers as new processes, each of which loads the model: two with ``mini`` in float32
-take 1,078 MB (proportional set size) and 9.8 s of processor time until they answer. Here they are
-forked after the weights are laid out: 641 MB and 6.1 s, where one process takes 539 MB. So workers
-are supervised here; each of them runs uvicorn's server.
+take 1,078 MB (proportional set size) and 9.8 s of processor time until they answer. Here workers
+are forked after the weights are prepared: two take 641 MB and 6.1 s; a single process takes 539 MB.
+So this module supervises the workers; each of them runs uvicorn's server.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 BACKLOG = 2048
 """Connections that wait to be accepted."""
 RESTART_SECONDS = 1.0
-"""Pause before a dead process is replaced, so that a fault at each start does not use up the
-machine."""
+"""Pause before a dead process is replaced, so that processes that fail at their start do not
+overload the machine."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 END_SECONDS = 10.0
 """Seconds that a process has to end by itself after its time to stop."""
@@ -62,7 +62,7 @@ def served_model(
 
     Args:
         path: of a model directory or a training run, or ``hf:owner/name``.
-        names: as requests may call it; () = by its folder's.
+        names: names of the model in requests; () = the name of its folder.
         prompt: of requests that name none.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
@@ -81,7 +81,7 @@ def served_model(
     encoder = Encoder.load(path, device=device)
     name, *aliases = names or [path.rstrip("/").removeprefix("hf:").rpartition("/")[2]]
     all_threads = torch.get_num_threads()
-    # "auto" is measured before workers are forked, and threads do not survive a fork.
+    # "auto" is measured before workers are forked, so use no threads: they do not survive a fork.
     torch.set_num_threads(1)
     try:
         return ServedModel(encoder, name, prompt=prompt, dtype=cast(Dtype, dtype), aliases=aliases)
@@ -221,7 +221,7 @@ def _run(
     indexed: IndexedModel | None = None,
     calibrations: LinkCalibrations | None = None,
 ) -> None:
-    # The metrics library looks for its folder's variable when it is imported, so that is here.
+    # The metrics library reads its folder's variable when it is imported, so import it only here.
     import uvicorn
 
     from interlingua.serving.app import make_app
@@ -231,8 +231,8 @@ def _run(
     log_libraries_as_json()
     searcher = None
     if index is not None and indexed is not None:
-        # LanceDB starts threads when it is imported, which do not survive a fork, so that is here
-        # too.
+        # LanceDB starts threads when it is imported, and threads do not survive a fork, so import
+        # it only here, too.
         from interlingua.retrieval.passage_index import PassageIndex
         from interlingua.retrieval.searcher import Searcher
 
@@ -270,7 +270,7 @@ def _run(
 def _end_after(seconds: float) -> None:
     """Make the system end this process after a time.
 
-    Its timer needs neither the event loop nor a thread, of which any may be at work without an end.
+    The system's timer needs neither the event loop nor a thread, as any of these may never finish.
     """
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -326,8 +326,8 @@ def _stop_with_parent(life: tuple[int, int]) -> None:
     Otherwise it would hold the port for ever, and nothing would replace it or stop it.
 
     Args:
-        life: a pipe's ends for reading and for writing. The system closes the latter with its last
-            process, and only the parent keeps it open.
+        life: a pipe's ends for reading and for writing. Only the parent keeps the writing end open,
+            so the system closes it when the parent ends.
     """
     reading, writing = life
     os.close(writing)
@@ -342,7 +342,7 @@ def _stop_with_parent(life: tuple[int, int]) -> None:
 def _fork(work: Callable[[], None], children: set[int], life: tuple[int, int]) -> None:
     """Start a process and add it to the children.
 
-    A signal to stop waits until both know of it.
+    Signals to stop are blocked until parent and child can handle them.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     child = os.fork()

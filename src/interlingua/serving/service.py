@@ -28,7 +28,8 @@ from interlingua.serving.routes.json_route import refuse_texts, refuse_tokens
 from interlingua.serving.settings import ServeSettings
 
 INLINE_CHARACTERS = 2000
-"""Smallest number that another thread tokenizes: for fewer, the handover takes longer."""
+"""Minimum number of characters to tokenize in another thread; fewer take less time than the
+handover."""
 WATCH_SECONDS = 1.0
 """Time after which a request is watched: if its client leaves, its texts are dropped."""
 LIST_THREADS = 8
@@ -77,8 +78,8 @@ class Service:
         """Return vectors of texts.
 
         Args:
-            request: its client may leave.
-            texts: of a request, or derived from them.
+            request: the request, whose client may leave.
+            texts: the texts of a request, or texts derived from them.
             prompt: see ``ServedModel.tokenize``.
             language: in any code.
             auto_truncate: None = the server's setting.
@@ -129,7 +130,8 @@ class Service:
         normalize: bool = True,
     ) -> _Vectors:
         """Return vectors of token ids; see ``embed_texts``."""
-        # Before the texts are queued: a number of dimensions that is wrong costs no batch.
+        # Check this before the texts are queued, so that a wrong number of dimensions costs no
+        # batch.
         with mistakes_of_client():
             form = self.model.vector_format(dim=dim, normalize=normalize)
         vectors = await self._result(
@@ -144,7 +146,7 @@ class Service:
         """Run work that is reserved for the encoder's thread; it waits in the queue as texts do.
 
         Args:
-            request: its client may leave.
+            request: the request, whose client may leave.
             tokenized: the input of the work.
             work: to call.
         """
@@ -174,7 +176,7 @@ class Service:
             )
         self._lists_at_work += 1
         future = self._list_threads.submit(work)
-        # An abandoned request leaves its thread at work; the thread counts until it ends.
+        # The thread of an abandoned request continues to work, and counts until it ends.
         future.add_done_callback(lambda _: self._end_list(loop))
         with mistakes_of_client():
             return await asyncio.wrap_future(future)
@@ -188,7 +190,7 @@ class Service:
             loop.call_soon_threadsafe(end)
 
     def check_name(self, name: str | None) -> str:
-        """Return the name that the reply gives the model: the one that the request gave it.
+        """Return the model's name for the reply: the name in the request if it has one.
 
         Raises:
             RequestError: the server has no model of this name.
@@ -225,7 +227,7 @@ class Service:
                 503, "the server is stopping; send the request to another server"
             ) from error
         self.metrics.queue_tokens.set(self.batcher.waiting_tokens)
-        # Most requests are done before their client is looked after even once.
+        # Most requests are done before the first check whether their client has left.
         waiting = asyncio.wrap_future(future)
         try:
             done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)

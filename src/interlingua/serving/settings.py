@@ -22,7 +22,7 @@ class ServeSettings(Options):
     """Limits of one server, and its key.
 
     Raises:
-        ConfigError: a number is too small, the key is empty, or an origin is none.
+        ConfigError: a number is too small, the key is empty, or an origin is not valid.
     """
 
     batch_tokens: Annotated[int, AtLeast(1)] = option(

@@ -1,7 +1,7 @@
 """Arrays of untrusted ``.npy`` and ``.npz`` files, and rows of vectors scaled to length 1.
 
-Every fault of such a file raises a ``DataError`` of one line. Pickles are never read, as they would
-run code.
+Every fault of such a file raises a ``DataError`` with a one-line message. Pickles are never read,
+because they could run code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def map_array(path: PathLike) -> np.ndarray[Any, Any]:
         DataError: it is missing, or not an array that can be mapped.
     """
     try:
-        # numpy opens an archive whatever mmap_mode says, and leaves a damaged one open.
+        # numpy opens an archive even if mmap_mode is set, and does not close a damaged one.
         with open(path, "rb") as file:
             if file.read(len(ARCHIVE)) == ARCHIVE:
                 raise ValueError("the file is an archive of arrays")
@@ -66,7 +66,7 @@ def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
         raise DataError(
             f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
-    # The errors of map_array, and all that zipfile and zlib raise.
+    # The errors listed in map_array, and all errors of zipfile and zlib.
     except Exception as error:
         raise DataError(
             f"cannot be read as arrays ({_reason(error)}); write the file again", path=path
@@ -99,7 +99,7 @@ def _reason(error: Exception) -> str:
 
 
 SMALLEST_LENGTH = 1e-12
-"""A vector shorter than this is divided by it, so that a row of zeros stays what it is."""
+"""Smallest divisor of a vector: a shorter vector is divided by it, so that zeros stay zeros."""
 
 
 def normalize_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
@@ -130,6 +130,6 @@ def unit_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
         wide = np.asarray(vectors, dtype=np.float64)
         lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
-    # Dividing by NaN marks the whole row, which the caller can then count.
+    # Dividing by NaN makes the whole row NaN; the caller can count such rows.
     lengths[lengths > np.finfo(np.float32).max] = np.nan
     return np.asarray(wide / lengths, dtype=np.float32)

@@ -19,9 +19,9 @@ def zstandard_library() -> Any:
 
 
 class ZstandardReader(io.RawIOBase):
-    """Decompresses a file of Zstandard frames, one after the other.
+    """Reader that decompresses a file of Zstandard frames, one after the other.
 
-    Unlike the library's own stream it notices when the last one is cut short.
+    Unlike the library's own stream it detects a last frame that is cut off.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -36,7 +36,8 @@ class ZstandardReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer with as many unpacked bytes as are available."""
-        # A block may unpack to nothing, as a header does; a reader takes 0 bytes for the end.
+        # A block, such as a header, may unpack to 0 bytes, which a caller would interpret as the
+        # end of the file. So continue until there are some bytes.
         while not self._ready:
             is_between_frames = self._frame is None or self._frame.eof
             packed = self._next_packed()
@@ -61,7 +62,7 @@ class ZstandardReader(io.RawIOBase):
             rest: bytes = self._frame.unused_data
             if rest:
                 return rest
-        # Small blocks: each may grow thirty thousand times before its size is known.
+        # Blocks are small, because each may grow thirty thousand times before its size is known.
         return self._raw.read(1 << 11)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """Detection of a file's kind by its first bytes: documents, archives, markup, subtitles, code.
 
 All other files are plain text. Binary files and markup have known first bytes. Source code is
-recognized by its lines: nearly all must have the form of one language's statements, and these of
-several kinds, so that prose which mentions code stays text.
+recognized by its lines: nearly all of them must be statements of one language, and of several
+kinds, so that prose that mentions code counts as text.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import NamedTuple
 
 SAVE_AS_TEXT = "save it as plain text (UTF-8), for example with pandoc -t plain"
 READ_AS_DOCUMENT = "use documents, index build, or mine or align with --split, which read"
-"""Start of the remedy for a document in a verb for plain text."""
+"""Start of the remedy for a document that was passed to a command for plain text."""
 UNPACK = "unpack it, or rename it to end in"
 IN_TEXT = "extract the texts, one sentence per line"
 GIVE_TEXT = "use a text file"
 MOST_CONTROLS = 0.1
-"""Share of control characters from which on a file is binary."""
+"""Minimum share of control characters in a binary file."""
 LEAST_LINES = 3
 """Minimum number of lines of source code, unless its start identifies it."""
 LEAST_KINDS = 2
 """Minimum number of kinds of statements, as a single one may occur in a text."""
 SHARE_OF_CODE = 0.7
 LONGEST_LINE = 500
-"""Characters of a statement; longer lines are text."""
+"""Maximum number of characters of a statement; longer lines are text."""
 SHARE_OF_SETTINGS = 0.9
 
 
@@ -154,7 +154,7 @@ MARKUP = (
 )
 """Starts of text in a special format."""
 _HEADING = re.compile(rb"^#{1,6} \S[^\n]*\r?\n\s*\r?$", re.MULTILINE)
-"""A heading of Markdown with a blank line behind it."""
+"""A Markdown heading that is followed by a blank line."""
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _LATEX_COMMENT = re.compile(r"\s*%")
 _LATEX_BEGINNING = re.compile(
@@ -249,8 +249,8 @@ def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind
 
     Args:
         head: its first bytes, unpacked.
-        suffix: of its name, in small letters.
-        is_json: JSON is expected, and is None too.
+        suffix: of its name, in lower case.
+        is_json: JSON is expected; then the result is None for JSON too.
     """
     found = _binary_kind(head)
     if found is not None:
@@ -291,7 +291,7 @@ def _binary_kind(head: bytes) -> ContentKind | None:
 
 
 def _is_json_in_a_sentence(text: bytes) -> bool:
-    """Return whether a value of JSON at the start is followed by words in its line."""
+    """Return whether words follow a JSON value at the start, in the same line."""
     decoded = text.decode("utf-8", errors="replace")
     try:
         _, end = json.JSONDecoder().raw_decode(decoded)
@@ -353,9 +353,9 @@ def _is_settings(lines: list[str]) -> bool:
 
 
 def _is_yaml(lines: list[str]) -> bool:
-    """Return whether the lines are keys in small letters, some with deeper lines below.
+    """Return whether the lines are keys in lower case, some with indented lines below.
 
-    A dialogue has names in front of colons, too, but nothing below them.
+    A dialogue also has names in front of colons, but no indented lines below them.
     """
     own = lines[1:] if lines[0] == "---" else lines
     if not _most(own, SHARE_OF_SETTINGS, _YAML_LINE):
@@ -380,11 +380,11 @@ def _most(lines: list[str], share: float, *patterns: re.Pattern[str]) -> bool:
 
 
 def _code_lines(lines: list[str], patterns: tuple[re.Pattern[str], ...]) -> int:
-    """Return the number of lines that are statements of a language; 0 if they are of one kind."""
+    """Return the number of lines that are statements; 0 if all are of the same kind."""
     met = 0
     kinds = set()
     for line in lines:
-        # A table has tabs between its cells, code only in front.
+        # A table has tabs between its cells; code has tabs only at the start of a line.
         if "\t" in line.lstrip() or len(line) > LONGEST_LINE:
             continue
         for number, pattern in enumerate(patterns):

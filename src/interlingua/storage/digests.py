@@ -1,4 +1,4 @@
-"""Sizes and SHA-256 of the files of a folder, by which a record detects damage."""
+"""Sizes and SHA-256 digests of the files of a folder, by which damage is detected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FileDigests = dict[str, list[int | str]]
 
 
 def file_digests(folder: Path) -> FileDigests:
-    """Return the digests of all files below a folder; links are none."""
+    """Return the digests of all files below a folder; links are left out."""
     return {
         path.relative_to(folder).as_posix(): [path.stat().st_size, sha256_file(path)]
         for path in sorted(folder.rglob("*"))
@@ -22,7 +22,7 @@ def file_digests(folder: Path) -> FileDigests:
 
 
 def are_digests(found: Any) -> TypeGuard[FileDigests]:
-    """Return whether a value has the right types: a record's checksum does not name its writer."""
+    """Return whether a value has the right types, which a record's checksum does not guarantee."""
     return isinstance(found, dict) and all(map(_is_digest, found.values()))
 
 
@@ -31,7 +31,7 @@ def _is_digest(found: Any) -> bool:
 
 
 def find_damage(folder: Path, files: Mapping[str, list[int | str]]) -> str:
-    """Return which file is not as it was written; empty if all are."""
+    """Return a text on the first file that is missing or has changed; empty if none has."""
     for name, (size, digest) in files.items():
         path = folder / name
         if not path.is_file():

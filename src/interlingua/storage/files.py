@@ -28,7 +28,7 @@ T = TypeVar("T")
 PathLike = str | os.PathLike[str]
 COMPRESSIONS = (".gz", ".xz", ".zst")
 LOOKED_AT_BYTES = 4096
-"""Bytes of a file by which plain text is recognized."""
+"""Number of first bytes of a file by which plain text is recognized."""
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:
@@ -47,10 +47,10 @@ def stem_and_suffix(path: PathLike) -> tuple[str, str]:
 def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     """Write a file that appears under its name only when it is complete and on the disk.
 
-    A link is kept: its target is replaced. A pipe or a device is written to as it is.
+    A link is kept: its target is replaced. A pipe or a device is written to directly.
 
     Args:
-        path: the final name; its folder is made.
+        path: the final name; its folder is created.
         mode: ``"w"`` for text, ``"wb"`` for bytes.
 
     Raises:
@@ -70,13 +70,13 @@ def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent, target.name)
         with Temporary(target) as temporary:
-            # A copy of the handle: the file is closed before the rename, the lock stays until
-            # after it.
+            # Use a copy of the handle: the file is closed before the rename, but the lock stays
+            # until after the rename.
             with os.fdopen(os.dup(temporary.handle), mode, **text) as file:
                 yield file
                 file.flush()
-                # The bytes are on the disk before the name is, or a power cut could leave an empty
-                # file under it.
+                # The bytes must be on the disk before the name is; otherwise a power failure could
+                # leave an empty file under the name.
                 os.fsync(file.fileno())
             temporary.path.chmod(usual_mode())
             temporary.path.replace(target)
@@ -94,7 +94,7 @@ def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # The reader went away: no fault of the disk, and the command line ends quietly.
+        # The reader has closed the pipe. This is no disk error; the command line ends silently.
         if has_reader and isinstance(error, BrokenPipeError):
             raise
         raise DataError(
@@ -119,7 +119,8 @@ def atomic_directory(
     Args:
         path: the final name.
         overwrite: replace a folder that is already there.
-        ours: whether a folder that is not empty may be replaced; default: any, with all in it.
+        ours: returns whether a folder that is not empty may be replaced; default: any folder may,
+            with its whole content.
         entries: regular expression of paths relative to the folder. Old files with such paths are
             replaced; other files are kept.
 
@@ -129,8 +130,8 @@ def atomic_directory(
         ConfigError: ``path`` is a folder, but not ``ours``.
     """
     target = Path(os.path.realpath(path))
-    # First, as it may give a folder back that a killed run moved aside. There may be no such folder
-    # yet, or one that can't be read.
+    # Sweep first, as this may restore a folder that a killed run moved aside. The parent folder may
+    # not exist yet, or may not be readable.
     with contextlib.suppress(OSError):
         sweep(target.parent, target.name)
     if target.exists() and not target.is_dir():
@@ -147,7 +148,7 @@ def atomic_directory(
     with _disk_errors(path):
         target.parent.mkdir(parents=True, exist_ok=True)
         with Temporary(target, folder=True) as temporary:
-            # Only its owner can enter it until it is whole.
+            # Only its owner can enter the folder until it is complete.
             yield temporary.path
             if ours is not None and target.exists():
                 _keep_others(target, temporary.path, entries)
@@ -157,7 +158,8 @@ def atomic_directory(
                     sync_folder(inner)
                 elif inner.is_file():
                     sync_file(inner)
-            # The next step would replace what another process has put there since the check above.
+            # The next step would replace a folder that another process has written since the check
+            # above.
             if not overwrite and target.exists():
                 raise DataError("another process created the folder; use another output", path=path)
             temporary.path.chmod(0o777 & ~_umask())
@@ -210,7 +212,7 @@ def _keep_others(old: Path, new: Path, entries: str) -> None:
     """Link the files of the replaced folder into its replacement, except our own."""
     for path in other_entries(old, entries):
         kept = new / path.relative_to(old)
-        # The new file replaces a file, or a folder around it.
+        # If the new folder has a file of this name, or one in place of a parent folder, it wins.
         with contextlib.suppress(FileExistsError, NotADirectoryError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             if not os.path.lexists(kept):
@@ -226,17 +228,17 @@ def _link(source: PathLike, target: PathLike) -> None:
 
 
 def is_below(path: PathLike, folder: PathLike) -> bool:
-    """Return whether a path leads to a place below a folder, also by its links."""
+    """Return whether a path, with its links resolved, is below a folder."""
     place = Path(os.path.realpath(path))
     base = Path(os.path.realpath(folder))
     return base in place.parents
 
 
 def is_special(path: PathLike) -> bool:
-    """Return whether a pipe or a device is there, which can be written to but not replaced.
+    """Return whether a path is a pipe or a device, which can be written to but not replaced.
 
     Raises:
-        DataError: it is a folder.
+        DataError: the path is a folder.
     """
     if os.path.isdir(path):
         raise DataError("is a folder, expected a file; name a file", path=path)
@@ -259,10 +261,11 @@ def open_text(
 
     Args:
         path: the file; ``-`` is standard input.
-        in_lines: it is read line by line, and lines have a limit; False for what is read in blocks.
+        in_lines: whether the file is read line by line, with a limit for lines; False for files
+            that are read in blocks.
         errors: ``surrogateescape`` for callers that check each line for bytes that are not UTF-8.
-        is_json: the content is expected to be JSON, which is no text otherwise.
-        any_text: markup is expected; only what is binary is refused.
+        is_json: the content is expected to be JSON, which is refused otherwise.
+        any_text: markup is expected; only binary content is refused.
 
     Raises:
         DataError: the file is missing, is cut short, has a line beyond the limit, is of another
@@ -280,7 +283,8 @@ def open_text(
                 stream, encoding="utf-8-sig", errors=errors, newline="\n"
             ) as text:
                 yield text
-    # The decoder works on blocks and knows no lines, so the file is read again to find the line.
+    # The decoder works on blocks and does not count lines, so the file is read again to find the
+    # line.
     except UnicodeDecodeError as error:
         line = _line_of_bad_byte(path)
         raise DataError(
@@ -298,12 +302,12 @@ def refuse_other_content(
 
     Args:
         head: the first bytes, unpacked.
-        path: which errors name.
+        path: path that errors name.
         is_json: JSON is expected.
         any_text: markup is expected.
 
     Raises:
-        DataError: it is of another kind, with what to do about it.
+        DataError: the file is of another kind; the message says what to do.
     """
     kind = find_kind(head, stem_and_suffix(path)[1], is_json=is_json)
     if kind is not None and not (any_text and kind.is_text):
@@ -312,7 +316,7 @@ def refuse_other_content(
 
 
 def check_content(path: PathLike) -> None:
-    """Refuse a file that is here and is no plain text; see ``refuse_other_content``.
+    """Refuse a file that exists and is not plain text; see ``refuse_other_content``.
 
     Raises:
         DataError: it is of another kind.
@@ -324,7 +328,7 @@ def check_content(path: PathLike) -> None:
 
 
 def _head(stream: Any) -> bytes:
-    """Return the first bytes of a stream, which stay to be read; none if it can't look ahead."""
+    """Return the first bytes of a stream without consuming them; none if it can't look ahead."""
     if not hasattr(stream, "peek"):
         return b""
     head: bytes = stream.peek(LOOKED_AT_BYTES)
@@ -363,7 +367,7 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
             stream = sys.stdin.buffer
         else:
             stream = _OPENERS.get(suffix, open)(path, "rb")
-        # A small file may unpack to more than memory holds.
+        # A small file may unpack to more bytes than the memory can hold.
         if suffix in COMPRESSIONS and os.fspath(path) != "-":
             stream = guard_expansion(stream, path, os.path.getsize(path))
     except FileNotFoundError as error:
@@ -390,7 +394,7 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
     with atomic_write(path, "wb") as raw:
         binary: Any = raw
         if suffix == ".gz":
-            # Without the time, so that the same text gives the same bytes.
+            # Leave out the time, so that the same text gives the same bytes.
             binary = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0)
         elif suffix == ".xz":
             binary = lzma.LZMAFile(raw, mode="wb")  # noqa: SIM115
@@ -399,9 +403,10 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
         yield text
         text.flush()
-        # Detached, or the wrapper would close the file, which atomic_write has yet to sync.
+        # Detach the wrapper; otherwise it would close the file, which atomic_write still has to
+        # sync.
         text.detach()
-        # Writes the end of the compressed stream, and leaves the file itself open.
+        # Closing writes the end of the compressed stream, and leaves the file itself open.
         if binary is not raw:
             binary.close()
 
@@ -409,7 +414,7 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
 class Spool(Generic[T]):
     """Values on the disk; all are added before they are read back.
 
-    They are in a temporary file without a name, which ends with the process.
+    They are in a temporary file without a name, which disappears when the process ends.
     """
 
     def __init__(self) -> None:
@@ -422,7 +427,7 @@ class Spool(Generic[T]):
         self._count += 1
 
     def close(self) -> None:
-        """Remove the values; nothing happens if they have been read back."""
+        """Remove the values; this has no effect if they have been read back."""
         self._file.close()
 
     def replay(self) -> Iterator[T]:
@@ -441,7 +446,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def count_lines(path: PathLike) -> int:
-    """Count the lines of a file, plain or compressed, by their ends."""
+    """Count the lines of a file, plain or compressed, by their line feeds."""
     # A last line without a line feed counts too; an empty file has none.
     count = 0
     last = b"\n"
@@ -469,7 +474,7 @@ def sha256_tree(folder: PathLike) -> str:
     digest = hashlib.sha256()
     root = Path(folder)
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
-        # No name holds a zero byte, so that no other tree gives the same lines.
+        # A name can't contain a zero byte, so no other tree gives the same lines.
         digest.update(f"{file.relative_to(root).as_posix()}\0{sha256_file(file)}\n".encode())
     return digest.hexdigest()
 
@@ -492,7 +497,7 @@ def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
 
 
 def _line_of_bad_byte(path: PathLike) -> int | None:
-    # The part of standard input that was read is gone.
+    # Standard input can't be read a second time.
     if os.fspath(path) == "-":
         return None
     with open_bytes(path) as raw:
@@ -510,7 +515,7 @@ def usual_mode() -> int:
 
 
 def _umask() -> int:
-    # There is no call that only reads it.
+    # No system call only reads the umask, so set it and restore it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

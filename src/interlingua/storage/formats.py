@@ -1,7 +1,8 @@
 """All formats with a version that interlingua writes, in one table.
 
 A record names its format and version in the key ``format``, as ``interlingua-corpus-2``. A version
-is read by exactly the releases that write it; any other version is refused with what to do instead.
+is read only by the releases that write it. Any other version is refused, with a message that says
+what to do instead.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Format:
 
     Attributes:
         name: without version, ``interlingua-corpus``.
-        version: that this release reads and writes.
+        version: version that this release reads and writes.
         remedy: what to do with a file that can't be read, in the imperative.
         is_sealed: the record holds a checksum of itself. False for records that other tools write
             or that occur as lines of larger files.
@@ -35,7 +36,7 @@ class Format:
         return f"{self.name}-{self.version}"
 
     def is_named_by(self, tag: object) -> bool:
-        """Return whether a record's tag is of this format, whatever its version."""
+        """Return whether a record's tag names this format, in any version."""
         match = _TAG.fullmatch(tag) if isinstance(tag, str) else None
         return match is not None and match[1] == self.name
 

@@ -1,12 +1,12 @@
 """Journals: a line for each finished part of a long step, so that a killed run can resume.
 
-The first line is the head: the settings that decide what the parts are. Parts of another head are
-never used in this run.
+The first line is the head: the settings that define the parts. Parts with another head are never
+used in this run.
 
-The output of a part is put on the disk before its line is added. A line is the CRC-32 of a JSON
-value and the value. A line that was cut by a kill, or changed since, counts as none: its part is
-done again, and a part that is done twice must change nothing. A journal is only ever appended to by
-one process at a time, which is safe on network disks too, unlike SQLite or LMDB.
+The output of a part is written to the disk before its line is added. A line is the CRC-32 of a JSON
+value and the value. A line that a kill has cut, or that has changed since, is ignored: its part is
+done again, and doing a part twice must not change the result. Only one process at a time appends to
+a journal; this is safe on network disks too, unlike SQLite or LMDB.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Journal:
     """A file of finished parts.
 
     Args:
-        path: of the file; there is none before the first part.
+        path: of the file, which does not exist before the first part.
     """
 
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path)
 
     def read(self) -> list[Any]:
-        """Return the values of all whole lines; lists where tuples were added."""
+        """Return the values of all complete lines; tuples are returned as lists."""
         try:
             content = self.path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return []
-        # After the last line feed is nothing, or a line that was cut.
+        # After the last line feed there is nothing, or a line that was cut.
         lines = content.split("\n")[:-1]
         return [found[0] for found in map(_parse, lines) if found]
 
@@ -59,14 +59,14 @@ class Journal:
             remedy: how to use another file, in the imperative.
 
         Raises:
-            ConfigError: it has parts of another head, or is no journal.
+            ConfigError: the file has parts of another head, or is not a journal.
         """
         if self.is_foreign():
             raise ConfigError(
                 f"{self.path}: is damaged, or was written by another program; {remedy}"
             )
         values = self.read()
-        # Without a part nothing is lost by starting again.
+        # If there is no part yet, nothing is lost by starting again.
         if len(values) < 2 and (not values or isinstance(values[0], dict)):
             return []
         begun, *parts = values
@@ -84,7 +84,7 @@ class Journal:
     def resume(self, head: Mapping[str, Any], *, remedy: str) -> list[Any]:
         """Start a journal, or resume one of the same head; see ``parts``."""
         parts = self.parts(head, remedy=remedy)
-        # Without lines that were cut or changed.
+        # Write the journal again, without lines that were cut or changed.
         self.write([head, *parts])
         return parts
 
@@ -97,9 +97,9 @@ class Journal:
         return re.fullmatch(rb"[0-9a-f]{0,8}|[0-9a-f]{8} ", head) is None
 
     def add(self, value: Any) -> None:
-        """Add a value, which is on the disk when this returns; a cut line before it goes."""
+        """Add a value, on the disk when this returns; a cut line before it is removed."""
         with open(self.path, "a+b") as file:
-            # Another line must not be joined with one that was cut.
+            # The new line must not be appended to a line that was cut.
             end = file.tell()
             if end:
                 file.seek(end - 1)

@@ -1,8 +1,8 @@
 r"""Strict parsing of untrusted JSON: every input that Python's parser can't handle is a DataError.
 
-That is: nesting so deep that it overflows the stack, whole numbers of hundreds of digits, which no
-float holds, and ``\ud800``, half a pair of UTF-16, which is not a character and can't be written as
-UTF-8.
+Such inputs are: nesting so deep that it overflows the stack; whole numbers of hundreds of digits,
+which no float can hold; and ``\ud800``, half a surrogate pair of UTF-16, which is not a character
+and can't be written as UTF-8.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def whole_number(text: str) -> int:
     """Parse a whole number of at most ``MAX_DIGITS`` digits.
 
     Raises:
-        ValueError: it has more.
+        ValueError: the number has more digits.
     """
     if len(text) > MAX_DIGITS:
         raise ValueError(f"a number has {len(text)} digits")
@@ -66,7 +66,7 @@ def as_json(value: Any) -> Any:
 
 
 def canonical_json(text: str) -> str:
-    """Return a JSON text in one form, whatever its spaces, order of keys and forms of numbers.
+    """Return a JSON text in a form that does not depend on spaces, order of keys, or number forms.
 
     Raises:
         ValueError: see ``parse_json``.
@@ -96,9 +96,9 @@ def check_value(value: Any, text: str) -> None:
         text: its JSON.
 
     Raises:
-        ValueError: one of these is the case.
+        ValueError: the value is nested too deeply or holds half a surrogate pair.
     """
-    # Only an escape can bring a surrogate, and only brackets nesting: most texts need no walk.
+    # Surrogates can only come from escapes, and nesting from brackets: most values need no walk.
     may_be_deep = text.count("[") + text.count("{") > _MAX_DEPTH
     may_be_broken = "\\ud" in text or "\\uD" in text
     if may_be_deep:
@@ -127,7 +127,7 @@ def read_json_text(path: str | os.PathLike[str]) -> str:
     """Read the text of a plain file, for callers that report its faults themselves.
 
     Raises:
-        DataError: it is too large, or a device that never ends.
+        DataError: the file is too large, or is a device without an end.
         OSError: it can't be read.
         UnicodeDecodeError: it is not UTF-8.
     """
@@ -151,7 +151,8 @@ def load_json(path: str | os.PathLike[str]) -> Any:
             path=path,
             line=error.lineno,
         ) from error
-    # The error knows the byte's place in the file; its line is the line feeds before it, plus one.
+    # The error holds the byte's position; its line number is the number of line feeds before it,
+    # plus one.
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
@@ -203,8 +204,8 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, An
 def _refuse_depth(value: Any) -> None:
     """Refuse a value of more than ``_MAX_DEPTH`` levels.
 
-    A vocabulary has a hundred thousand entries: each level is filtered at once, lists and objects
-    apart.
+    A vocabulary may have a hundred thousand entries, so each level is filtered at once, lists and
+    objects separately.
     """
     lists = [value] if isinstance(value, list) else []
     objects = [value] if isinstance(value, dict) else []
@@ -213,7 +214,7 @@ def _refuse_depth(value: Any) -> None:
             return
         inner = list(chain.from_iterable(lists))
         inner += chain.from_iterable(found.values() for found in objects)
-        # The parser makes these two classes and none derived from them.
+        # The parser creates only these two classes, and no subclasses of them.
         lists = [item for item in inner if type(item) is list]
         objects = [item for item in inner if type(item) is dict]
     raise ValueError("nested too deeply")

@@ -1,7 +1,7 @@
 """Limits on untrusted files: characters of a line, growth when unpacked, size of a document.
 
-A streamed file needs memory for its longest line, and a compressed file may be a thousand times as
-large as it looks. So bytes pass a guard between the disk and the reader. It counts them, and
+A streamed file needs memory for its longest line, and a compressed file may unpack to a thousand
+times its size. So bytes pass a guard between the disk and the reader. The guard counts them, and
 refuses the file before too much of it is in memory.
 """
 
@@ -23,17 +23,16 @@ MAX_DOCUMENT_BYTES = 1 << 28
 MAX_CONFIG_BYTES = 1 << 24
 """Maximum number of bytes of a file of settings: TOML, a model's ``config.json``."""
 MAX_EXPANSION = 300
-"""Times its own size that a compressed file may grow to, beyond ``FREE_EXPANSION_BYTES``; text
-grows 3 to 30 times."""
+"""Maximum ratio of unpacked to compressed size beyond ``FREE_EXPANSION_BYTES``; that of text is 3
+to 30."""
 FREE_EXPANSION_BYTES = 1 << 26
 MAX_MEMBERS = 10_000
-"""Files in an archive."""
+"""Maximum number of files in an archive."""
 LINE_VARIABLE = "INTERLINGUA_MAX_LINE"
-"""Environment variable with another limit for lines; processes started from this one have it
-too."""
+"""Environment variable with another limit for lines; processes that this one starts inherit it."""
 EXPANSION_VARIABLE = "INTERLINGUA_MAX_EXPANSION"
 _CONTINUATION = bytes(range(0x80, 0xC0))
-"""Continuation bytes of a character of UTF-8; without them every byte is a character."""
+"""Continuation bytes of UTF-8; if they are not counted, each byte counts one character."""
 T = TypeVar("T")
 
 
@@ -62,7 +61,7 @@ def line_limit(characters: int) -> Iterator[None]:
     The default changes nothing.
     """
     before = os.environ.get(LINE_VARIABLE)
-    # The default means "not set", and the user's own variable stays in force.
+    # The default means "not set"; then the user's own variable stays valid.
     if characters != MAX_LINE_CHARACTERS:
         os.environ[LINE_VARIABLE] = str(characters)
     try:
@@ -105,7 +104,7 @@ def refuse_long(characters: int, what: str, *, path: Any, line: int | None = Non
     """Refuse an entry that is longer than a line may be.
 
     Raises:
-        DataError: it is.
+        DataError: the entry is longer.
     """
     if characters > (limit := max_line_characters()):
         raise DataError(
@@ -117,7 +116,7 @@ def refuse_long(characters: int, what: str, *, path: Any, line: int | None = Non
 
 
 class _Guard(io.RawIOBase):
-    """A stream that forwards the bytes of another one and inspects them."""
+    """A stream that inspects the bytes of another stream and forwards them."""
 
     def __init__(self, stream: IO[bytes], path: Any) -> None:
         self._stream: Any = stream
@@ -127,7 +126,7 @@ class _Guard(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # read1 gives what one read brings, so that a pipe is passed on as it comes.
+        # read1 returns the result of a single read, so that data of a pipe is forwarded at once.
         data: bytes = self._stream.read1(len(buffer))
         self._look(data)
         buffer[: len(data)] = data
@@ -142,7 +141,7 @@ class _Guard(io.RawIOBase):
 
 
 class _LineGuard(_Guard):
-    """Guard that refuses a too long line during reading, before all of it is in memory."""
+    """Guard that refuses a line that is too long before all of it is in memory."""
 
     def __init__(self, stream: IO[bytes], path: Any) -> None:
         super().__init__(stream, path)
@@ -158,8 +157,8 @@ class _LineGuard(_Guard):
             return
         # The end of the line that earlier blocks started.
         self._add(data[:first])
-        # A line inside of this block can only be too long where the limit is below the block's
-        # size.
+        # A line that is completely inside this block can only be too long if the block is longer
+        # than the limit.
         if len(data) > self._limit and last > first:
             for line in data[first + 1 : last].split(b"\n"):
                 self._line += 1
@@ -234,11 +233,11 @@ def read_limited(stream: IO[bytes], path: Any, limit: int | None = None) -> byte
     Raises:
         DataError: it is larger.
     """
-    # Looked up at the call, so that tests and programs may set another one.
+    # Look up the default at each call, so that tests and programs may change it.
     most = MAX_DOCUMENT_BYTES if limit is None else limit
     parts: list[bytes] = []
     size = 0
-    # In blocks: a device such as /dev/zero has no size to ask for, and no end.
+    # Read in blocks: a device such as /dev/zero has neither a size nor an end.
     while block := stream.read(1 << 20):
         parts.append(block)
         size += len(block)

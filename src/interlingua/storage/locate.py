@@ -20,7 +20,7 @@ from interlingua.storage.files import PathLike
 log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"
 """File that identifies the folder of a training run."""
-# The best by evaluation first, then the last one.
+# First the best model by evaluation, then the last one.
 RUN_MODELS = ("best", "model")
 # Not all files: some models hold the same weights in a dozen other formats.
 _HUB_FILES = [
@@ -40,13 +40,13 @@ def locate(
     """Return the folder of a model.
 
     The model may be a path, a training run, an installed model's name or ``hf:owner/name``. A
-    folder takes precedence over an installed model of the same name, and a warning reports it. A
-    missing path is never looked up on the hub: the owner of that name there would decide what is
-    loaded.
+    folder takes precedence over an installed model of the same name, and a warning reports this. A
+    missing path is never looked up on the hub; otherwise the owner of that name on the hub would
+    decide what is loaded.
 
     Args:
         path_or_id: of the model.
-        patterns: files to fetch of a hub's model.
+        patterns: patterns of the files to fetch of a hub model.
 
     Raises:
         CheckpointError: there is no such folder, or the hub has no such model or can't be reached.
@@ -64,7 +64,7 @@ def locate(
     installed = installed_model(text)
     if installed is not None:
         return installed
-    # The names that this project publishes: known, and so worth a pip line.
+    # This project publishes models of these names, so the message can name the pip command.
     if text in OWN_MODELS:
         raise CheckpointError(
             f"{text}: the package interlingua-{text}, which contains this model, is not"
@@ -88,16 +88,16 @@ def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
 def installed_model(name: str) -> Path | None:
     """Return the folder of a model that an installed package provides by name, such as ``mini``.
 
-    The result is None if no package does.
+    The result is None if no package provides it.
 
     Raises:
-        CheckpointError: the package's folder is missing, or can't be written where the package
-            unpacks it.
+        CheckpointError: the package's folder is missing, or the package can't unpack the model
+            because the folder is not writable.
     """
     entry = installed_model_entry(name)
     if entry is None:
         return None
-    # The entry point is a function that gives the folder, and unpacks the model where it must.
+    # The entry point is a function that returns the folder, and unpacks the model if necessary.
     try:
         folder = Path(entry.load()())
     except OSError as error:
@@ -156,7 +156,7 @@ def hub_name(path_or_id: PathLike) -> str | None:
 def hub_hint(path_or_id: PathLike) -> str:
     """Return a hint on hub models if a missing path may be meant for one."""
     text = os.fspath(path_or_id)
-    # A name, or an owner and a name: no path that starts with / or ., and none of three parts.
+    # A name, or an owner and a name; a path that starts with / or ., or has three parts, is not.
     may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
     if not may_be_hub:
         return ""
@@ -181,7 +181,8 @@ def hub_snapshot(name: str, patterns: list[str]) -> Path:
     except Exception as error:  # the hub's client raises many kinds
         lines = [line.strip() for line in str(error).splitlines()]
         lines = [line for line in lines if line] or ["no reason"]
-        # Short reasons whole; of long ones, which continue with advice, only the first line.
+        # Show short reasons completely, but only the first line of long ones, which continue with
+        # advice.
         reason = lines[0].rstrip(".")
         if len(str(error)) < 160:
             reason = " ".join(lines)

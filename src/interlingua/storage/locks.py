@@ -1,11 +1,11 @@
 """Locks that prevent two runs in one folder, held to the end of a run.
 
-The lock is ``flock`` on a file in the folder. The system gives it up when the process ends, also by
-SIGKILL, so a stale lock file never locks. The file names the process that holds the lock, for the
-message that another run gets.
+The lock is ``flock`` on a file in the folder. The system releases it when the process ends, even by
+SIGKILL, so a leftover lock file never locks. The file names the process that holds the lock, so
+that the error message of another run can name it.
 
-The package filelock takes shared locks by SQLite, which is unsafe on network disks, and does not
-name the holder.
+The package filelock implements shared locks by SQLite, which is unsafe on network disks, and does
+not name the holder.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, e
 """Errors of ``flock`` on file systems that have no locks."""
 _HOLDER = re.compile(r"process (?P<pid>\d+) on (?P<host>\S+) since [\w:+-]+")
 _BEGINNING = b"process "
-"""First bytes of a lock file that is not empty; a full disk may have cut it."""
+"""First bytes of a lock file that is not empty; a full disk may have cut off a part of them."""
 _held: set[int] = set()
-"""File descriptors of locks; a child by fork must not keep them, or its parent's lock would outlive
-the parent."""
+"""File descriptors of locks; a forked child must close them, as otherwise the lock of its parent
+would outlive the parent."""
 
 
 @contextlib.contextmanager
@@ -63,14 +63,14 @@ def exclusive(
 
     Raises:
         ConfigError: another process holds the lock; the message names it.
-        DataError: the lock file can't be made, or a file that is none has its name.
+        DataError: the lock file can't be created, or another file has its name.
     """
     path = folder / name
     is_new = not folder.exists()
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     if not wait:
         kind |= fcntl.LOCK_NB
-    # Again, until the file that is locked is also the one that has the name.
+    # Repeat until the locked file is still the file of that name.
     while True:
         handle = _open(path, 0o700 if private else 0o777)
         try:
@@ -100,8 +100,8 @@ def exclusive(
             )
         if _has_name(handle, path):
             break
-        # Its holder removed it between our opening and our locking it; a lock on it keeps no one
-        # out.
+        # The previous holder removed the file after we opened it and before we locked it; a lock on
+        # a removed file excludes no one.
         os.close(handle)
     owner = os.getpid()
     _held.add(handle)
@@ -109,10 +109,10 @@ def exclusive(
         _write_holder(handle, shared=shared)
         yield
     finally:
-        # A child by fork leaves this block too, and must not end its parent's lock.
+        # A forked child leaves this block too, and must not release its parent's lock.
         if os.getpid() == owner:
             _release(handle, path, kind)
-            # A run that was refused before it started leaves nothing; rmdir fails where a file is.
+            # Leave no new folder behind if it is still empty; rmdir fails if a file is in it.
             if is_new:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
@@ -133,7 +133,8 @@ def _open(path: Path, mode: int) -> int:
 def _make(path: Path, mode: int) -> int:
     # The mode applies only to the last folder.
     path.parent.mkdir(mode, parents=True, exist_ok=True)
-    # Never truncated on opening, as it names its holder; never through a link of someone else's.
+    # Do not truncate the file on opening, as it names its holder, and do not follow a link, which
+    # another user may have made.
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
 
 
@@ -147,7 +148,7 @@ def _has_name(handle: int, path: Path) -> bool:
 def _write_holder(handle: int, *, shared: bool) -> None:
     since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     line = f"process {os.getpid()} on {os.uname().nodename} since {since}\n"
-    # The lock holds without its line, on a full disk.
+    # On a full disk the lock is valid even without its line in the file.
     with contextlib.suppress(OSError):
         if not shared:
             os.ftruncate(handle, 0)
@@ -155,7 +156,7 @@ def _write_holder(handle: int, *, shared: bool) -> None:
 
 
 def _holder(handle: int) -> str:
-    """Return the holder of the lock from its file; of several the last living one."""
+    """Return the holder of the lock from its file; of several holders the last living one."""
     found = list(_HOLDER.finditer(os.pread(handle, 1 << 16, 0).decode(errors="replace")))
     for match in reversed(found):
         # The state of a process of another machine is not visible here.
@@ -171,7 +172,7 @@ def _remove_holder(handle: int) -> None:
     own = f"process {os.getpid()} on {os.uname().nodename} since ".encode()
     lines = os.pread(handle, 1 << 16, 0).splitlines(keepends=True)
     own_line = next((line for line in lines if line.startswith(own)), None)
-    # One line, as this process may hold the lock several times.
+    # Remove only one line, as this process may hold the lock several times.
     if own_line is not None:
         lines.remove(own_line)
         os.ftruncate(handle, 0)
@@ -181,7 +182,8 @@ def _remove_holder(handle: int) -> None:
 def _release(handle: int, path: Path, kind: int) -> None:
     """Remove the lock file while no other process can hold it, then give up the lock."""
     try:
-        # The last one of several that share the lock removes the file: only it gets it exclusively.
+        # The last of several holders removes the file, because only the last one can get the lock
+        # exclusively.
         if not kind & fcntl.LOCK_EX:
             _remove_holder(handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -195,7 +197,7 @@ def _release(handle: int, path: Path, kind: int) -> None:
 
 
 def _forget() -> None:
-    """Close all locks in a child by fork, which leaves those of its parent as they are."""
+    """Close all lock files in a forked child, which does not affect its parent's locks."""
     for handle in _held:
         os.close(handle)
     _held.clear()

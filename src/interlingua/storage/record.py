@@ -1,8 +1,8 @@
-"""Records: small JSON files that name their format and version and notice their own damage.
+"""Records: small JSON files that name their format and version and whose damage is detected.
 
 A record is an object with the key ``format``. A sealed record ends with ``checksum``, the SHA-256
-of everything else in it. It detects damage; it does not authenticate the writer, so whoever
-computes with its values checks them as well.
+of everything else in it. The checksum detects damage; it does not authenticate the writer, so code
+that computes with the values of a record checks them as well.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def read_record(path: PathLike, format: Format, *, remedy: str | None = None) ->
 
     Args:
         path: of the record.
-        format: that it must have.
-        remedy: what to do if it can't be read; that of the format by default.
+        format: format that the record must have.
+        remedy: what to do if the record can't be read; default: the remedy of the format.
 
     Raises:
         RecordError: it is missing, damaged, of another format, or of another version.
@@ -102,7 +102,7 @@ def parse_record(
         raise RecordError(
             f"is damaged, or is not a record of {format.name} ({error})", remedy, path=path
         ) from error
-    # Format before version, version before checksum: the first wrong one explains the most.
+    # Check format, version and checksum in this order: the first wrong one explains the fault best.
     if fault := fault_of(content, format):
         raise RecordError(fault, remedy, path=path)
     own: dict[str, Any] = content
@@ -110,7 +110,7 @@ def parse_record(
 
 
 def fault_of(content: Any, format: Format) -> str:
-    """Return the fault of a record's JSON, or nothing."""
+    """Return the fault of a record's JSON, or an empty text."""
     if not isinstance(content, dict):
         return f"expected a record of {format.name}, found no JSON object"
     tag = content.get(FORMAT_KEY)
@@ -132,7 +132,7 @@ def record_checksum(format: Format, content: Mapping[str, Any]) -> str:
 
 def holds_record(path: PathLike, format: Format) -> bool:
     """Return whether a file is a record of a format, whatever its version and its damage."""
-    # A damaged record still is one of ours, and may be replaced where an unknown file may not.
+    # A damaged record is still ours, so it may be replaced, unlike an unknown file.
     try:
         content = parse_json(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):

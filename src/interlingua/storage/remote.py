@@ -1,14 +1,14 @@
 """Remote files such as ``s3://bucket/name``: fetched to be read, sent when complete.
 
-All that fsspec knows will do, ``gs://`` and ``memory://`` too; ``file://`` and names without
-``://`` are this machine's. Nothing is read or written in place over the network, so the rest of the
-library knows only files of this machine.
+All protocols of fsspec are supported, such as ``gs://`` and ``memory://``; ``file://`` and names
+without ``://`` mean this machine. Nothing is read or written in place over the network, so the rest
+of the library uses only files of this machine.
 
-fsspec does the transfers. Its own cache of whole files is not used, for it writes a copy in place:
-after an interrupted fetch, the same process reads 2 bytes of 100 as the whole file. Its record
-names the copies by arbitrary paths, so that an untrusted work folder makes it read any file of this
-machine; and it names copies without the suffix, by which formats are known. The cache here is
-``fetch_file``, 15 lines.
+fsspec does the transfers. Its own cache of whole files is not used, for three reasons. It writes a
+copy in place: after an interrupted fetch the same process may read 2 bytes of 100 as the whole
+file. Its record names the copies by arbitrary paths, so an untrusted work folder could make it read
+any file of this machine. And its copies lack the suffix, by which formats are recognized. The cache
+here is ``fetch_file``, a short function.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from interlingua.storage.files import PathLike, atomic_write, is_special
 EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
 """Packages that fsspec needs, and our extras that bring them."""
 WILD = "*?["
-"""Marks of a pattern in a file's name."""
+"""Characters in a file's name that make it a pattern."""
 
 
 def is_remote(path: PathLike) -> bool:
-    """Return whether it is another machine's."""
+    """Return whether a path is on another machine."""
     return "://" in os.fspath(path) and not os.fspath(path).startswith("file://")
 
 
@@ -45,13 +45,13 @@ def name_of(path: PathLike) -> str:
 def expand_pattern(pattern: PathLike) -> list[str]:
     """Return the files that a name matches, sorted by name.
 
-    They may be several if it has ``*``, ``?`` or ``[``.
+    There may be several if the name has ``*``, ``?`` or ``[``.
 
     Raises:
         DataError: no file matches.
     """
     name = os.fspath(pattern).removeprefix("file://")
-    # A file here may have such a mark in its name, as in "news [2024].txt".
+    # A local file may have such a character in its name, as in "news [2024].txt".
     if not any(mark in name for mark in WILD) or (not is_remote(name) and os.path.exists(name)):
         return [name]
     if not is_remote(name):
@@ -79,14 +79,16 @@ def fetch_file(path: PathLike, folder: Path) -> Path:
     name = os.fspath(path).removeprefix("file://")
     if not is_remote(name):
         return Path(name)
-    # Two folders elsewhere may have a file of the same name; the suffix stays, as it is the format.
+    # Two remote folders may have a file of the same name, so the copy's name has a hash; it keeps
+    # the suffix, which determines the format.
     copy = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}-{name_of(name)}"
     mark = copy.with_name(f"{copy.name}.state")
     found = state(name)
     if copy.is_file() and mark.is_file() and mark.read_text(encoding="utf-8") == found:
         return copy
     files, inner = filesystem(name)
-    # The mark goes before the copy changes and comes after it, so that no other copy ever has it.
+    # Remove the mark before the copy changes and write it after that, so that it never belongs to
+    # an incomplete copy.
     mark.unlink(missing_ok=True)
     with (
         _errors_in_one_line(name),
@@ -143,7 +145,7 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
     if not is_remote(name):
         yield Path(name)
         return
-    # Before the work: a package that is missing must not cost the user hours.
+    # Check this before the work, so that a missing package does not cost the user hours.
     files, inner = filesystem(name)
     made = folder / name_of(name)
     yield made
@@ -153,10 +155,10 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
 
 
 def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """Refuse to overwrite inputs, before the work.
+    """Refuse, before the work, to overwrite inputs.
 
     Args:
-        outputs: names, here or elsewhere; None if nothing is written.
+        outputs: names, local or remote; None if nothing is written.
         inputs: files that are read.
 
     Raises:
@@ -181,7 +183,7 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
 
 
 def _is_pipe_or_device(path: PathLike) -> bool:
-    """Return whether it is there and no file, so that several outputs may go into it."""
+    """Return whether a path is a pipe or a device, to which several outputs may be written."""
     return not is_remote(path) and os.path.exists(path) and not os.path.isfile(path)
 
 
@@ -189,8 +191,8 @@ def check_writable(path: PathLike) -> None:
     """Check before the work that a file can be written; leave nothing behind.
 
     Args:
-        path: of a file that need not be there, nor its folder. Elsewhere an empty file is sent next
-            to it and removed.
+        path: of a file; neither the file nor its folder has to exist. If it is remote, an empty
+            file is sent to a name next to it and removed.
 
     Raises:
         DataError: it is a folder, or nothing can be written there.
@@ -200,7 +202,7 @@ def check_writable(path: PathLike) -> None:
         files, inner = filesystem(path)
         with _errors_in_one_line(path):
             files.pipe_file(f"{inner}.probe", b"")
-        # Who may write need not be allowed to remove.
+        # A user who may write files may not be allowed to remove them.
         with contextlib.suppress(Exception):
             files.rm_file(f"{inner}.probe")
         return
@@ -210,7 +212,7 @@ def check_writable(path: PathLike) -> None:
     folder = os.path.dirname(_place(path))
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
-    # Trying is the only sure test: permission bits say nothing of a read-only file system.
+    # Only an attempt is a reliable test: permission bits do not show a read-only file system.
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass

@@ -1,10 +1,10 @@
 """Temporary files and folders: created, renamed to their target, removed after a kill.
 
 A temporary name contains the machine and the process that made it, and the process holds a lock
-(``flock``) on what is behind the name. The lock ends with the process, however that ends. So
-another process may remove a temporary file when two things hold: no such process is alive here, and
-no process holds the lock. The second one protects the files of another container with the same host
-name; its processes can't be seen from here.
+(``flock``) on the file or folder. The lock ends with the process, in whatever way the process ends.
+So another process may remove a temporary file if two conditions are met: no such process is alive
+on this machine, and no process holds the lock. The second condition protects the files of another
+container with the same host name, whose processes are not visible here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from interlingua.runtime.processes import is_alive
 
 log = logging.getLogger("interlingua")
 A_DAY = 86_400.0
-"""Seconds without a change after which a leftover is removed where the file system has no locks."""
+"""Seconds without a change after which leftovers are removed on file systems without locks."""
 _NAME = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)\.\w+\.(?P<kind>tmp|old)")
 """``.old`` is a folder that was moved aside for a new one, see ``replace_directory``."""
 _AT_WORKING_DIRECTORY = -100
@@ -55,7 +55,7 @@ class Temporary:
     """Temporary paths that this process is writing."""
 
     def __init__(self, target: Path, *, folder: bool = False) -> None:
-        # Again, until the new file still has its name after it was locked.
+        # Repeat until the new file still has its name after it was locked.
         while True:
             if folder:
                 name = tempfile.mkdtemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
@@ -84,10 +84,10 @@ class Temporary:
 def sweep(folder: Path, name: str | None = None) -> None:
     """Remove temporary files and folders of killed processes.
 
-    A folder that stepped aside gets its name back.
+    A folder that was moved aside gets its name back.
 
     Args:
-        folder: where to look, not below.
+        folder: where to look; folders below it are not searched.
         name: of the final file; default: any.
     """
     with os.scandir(os.path.realpath(folder)) as entries:
@@ -99,11 +99,13 @@ def sweep(folder: Path, name: str | None = None) -> None:
         is_requested = name in (None, _final_name(match["name"])) and match["host"] == _host()
         if not is_requested or path in Temporary.here:
             continue
-        # A file of this process's number that is not in here was left by a dead one of the same.
+        # If this process does not know a file with its own process number, a dead process with the
+        # same number left it.
         if pid != os.getpid() and is_alive(pid):
             continue
         target = path.with_name(match["name"])
-        # Killed between the two renames of _step_aside, so the old folder is all there is.
+        # The process was killed between the two renames of _step_aside, so only the old folder
+        # exists.
         is_inner = _NAME.fullmatch(match["name"]) is not None
         if match["kind"] == "old" and not target.exists() and not is_inner:
             _if_abandoned(path, functools.partial(_give_back, target=target))
@@ -121,9 +123,9 @@ def _final_name(name: str) -> str:
 def replace_directory(source: Path, target: Path) -> None:
     """Move a finished folder to ``target``; an older one of that name is removed.
 
-    Linux exchanges both names in one step, so that at any moment there is a whole folder of that
-    name. If the file system can't, the older one steps aside first; if the process is killed in
-    between, ``sweep`` gives it its name back.
+    Linux exchanges both names in one step, so that a complete folder of that name exists at every
+    moment. If the file system can't do this, the older folder is moved aside first. If the process
+    is killed in between, ``sweep`` gives the older folder its name back.
     """
     if not target.exists():
         source.rename(target)
@@ -137,10 +139,10 @@ def replace_directory(source: Path, target: Path) -> None:
 def exchange(one: Path, other: Path) -> bool:
     """Swap the names of two files or folders in one step, by ``renameat2``.
 
-    False where that is not possible.
+    The result is False where this is not possible.
 
     Raises:
-        OSError: it is possible, but failed.
+        OSError: the exchange is possible, but it failed.
     """
     rename = _renameat2()
     if rename is None:
@@ -150,7 +152,7 @@ def exchange(one: Path, other: Path) -> bool:
     status = rename(*first, *second, _EXCHANGE)
     if status == 0:
         return True
-    # Older kernels do not know the call, some file systems not the exchange.
+    # Older kernels do not have the call, and some file systems do not support the exchange.
     number = ctypes.get_errno()
     if number in _NOT_POSSIBLE:
         return False
@@ -167,12 +169,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def _step_aside(source: Path, target: Path) -> None:
-    """Replace a folder in two renames, between which there is none of its name."""
+    """Replace a folder in two renames; between them no folder has its name."""
     old = Path(tempfile.mkdtemp(prefix=_prefix(target), suffix=".old", dir=target.parent))
     Temporary.here.add(old)
     handle = os.open(target, os.O_RDONLY)
     try:
-        # The lock is on the folder itself and goes along with it to its other name.
+        # The lock is on the folder itself and stays with it when it is renamed.
         _lock(handle, target)
         target.rename(old)
         try:
@@ -180,7 +182,7 @@ def _step_aside(source: Path, target: Path) -> None:
         except OSError:
             old.rename(target)
             raise
-        # The new one is there for good before the older one goes.
+        # Make sure that the new folder is on the disk before the older one is removed.
         sync_folder(target.parent)
         shutil.rmtree(old, ignore_errors=True)
     finally:
@@ -199,7 +201,7 @@ def _renameat2() -> Callable[..., int] | None:
 
 def _lock(handle: int, name: str | Path) -> bool:
     """Lock a new file or folder; return False if it lost its name before it was locked."""
-    # On a file system without locks nothing can be taken away between.
+    # On a file system without locks, no process can remove the file before it is locked.
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
     except OSError:
@@ -221,7 +223,7 @@ def _if_abandoned(path: Path, action: Callable[[Path], None]) -> None:
         is_abandoned = True
     except BlockingIOError:
         is_abandoned = False
-    # A file system without locks, where only the age decides.
+    # On a file system without locks only the age decides.
     except OSError:
         is_abandoned = time.time() - _last_change(path) > A_DAY
     try:

@@ -25,8 +25,8 @@ def write_safetensors(
         metadata: of the file, for its header.
 
     Raises:
-        OSError: the disk is full or can't be written; safetensors by itself raises an error without
-            a number.
+        OSError: the disk is full or can't be written; the error has a number, unlike that of
+            safetensors.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
@@ -36,12 +36,12 @@ def write_safetensors(
         header = dict(metadata)
     try:
         save_file(dict(tensors), path, metadata=header)
-    # The library, written in Rust, gives the number of a system's error only in its text.
+    # The library is written in Rust and gives the number of a system error only in the message.
     except SafetensorError as error:
         found = re.search(r"\bos error (\d+)|\bOs { code: (\d+)", str(error))
         if found is None:
             raise
         number = int(found[1] or found[2])
         raise OSError(number, os.strerror(number), os.fspath(path)) from error
-    # safetensors lets only its owner read the file.
+    # safetensors creates files that only their owner can read.
     path.chmod(usual_mode())

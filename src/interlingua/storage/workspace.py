@@ -1,18 +1,18 @@
 """A folder in which an interrupted run resumes: its lock, its record, and its finished steps.
 
-The record holds the settings and the digests of the inputs that the run started with, and of each
-finished step either a small value or the size and SHA-256 of its files. A step's folder is written
-under a temporary name. Its digests are recorded first, then it is renamed. A process that is
-killed in between leaves digests of files that are not there, so the step is done again. A finished
-step is compared with its digests before it is used. If it is damaged, it is done again; if its
-result differs, the steps after it are done again too.
+The record holds the settings and the digests of the inputs with which the run started. For each
+finished step it holds either a small value or the size and SHA-256 of the step's files. A step's
+folder is written under a temporary name. Its digests are recorded first, then it is renamed. If the
+process is killed in between, the record has digests of files that do not exist, so the step is done
+again. The files of a finished step are compared with their digests before they are used. If they
+are damaged, the step is done again; if its result differs, the steps after it are done again too.
 
-Parts are folders that are written bit by bit, by writers that resume by their own journals. The
-record does not list their files; they are known by name.
+Parts are folders that are written in small pieces, by writers that resume by their own journals.
+The record does not list the files of parts; they are recognized by name.
 
-Only files that the record names, and those of parts, are replaced or removed. A folder that holds
-anything and has no record is refused, unless it has parts: then a user may keep other files in it,
-under other names. A user's own files in the folder of a step or a part stay there.
+Only files that the record names, and those of parts, are replaced or removed. A folder that is not
+empty and has no record is refused, unless the workspace has parts: then a user may keep other files
+in it, under other names. A user's own files in the folder of a step or a part stay there.
 
 Shards of one job, which may be processes on several machines, share a folder. They make the steps
 one at a time (``Workspace.alone``), and each writes files of its own in the parts.
@@ -102,7 +102,7 @@ class Workspace:
 
         Args:
             name: of the step.
-            key: settings of only this step; with another key it is not finished.
+            key: settings of this step only; with another key the step counts as not finished.
         """
         entry = self._steps.get(name)
         if entry is None or "begun" in entry or entry.get("key") != key:
@@ -120,11 +120,11 @@ class Workspace:
         return self._steps.get(name, {}).get("value")
 
     def put(self, name: str, value: Any) -> None:
-        """Finish a step that has a value in place of files.
+        """Finish a step whose result is a value and not files.
 
         Args:
             name: of the step.
-            value: anything that JSON has, but None.
+            value: any value that JSON can hold, except None.
         """
         self._finish(name, {"value": as_json(value)})
 
@@ -142,7 +142,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def step(self, name: str, key: Any = None) -> Iterator[Path]:
-        """Yield a temporary folder, which becomes the step's folder when the block ends well.
+        """Yield a temporary folder, which becomes the step's when the block ends without an error.
 
         Args:
             name: of the step.
@@ -158,7 +158,7 @@ class Workspace:
             self.path / name, overwrite=True, ours=lambda _: True, entries=_pattern(own)
         ) as folder:
             yield folder
-            # Before the rename: a folder that is there without a record would be a user's.
+            # Record it before the rename, as a folder without a record would count as a user's.
             entry = {"files": file_digests(folder)}
             if key is not None:
                 entry["key"] = key
@@ -169,32 +169,32 @@ class Workspace:
         _remove(self.path, self._content, self._parts)
 
     def begin(self, name: str) -> Path:
-        """Return the folder of a step that is made by a writer which resumes by itself.
+        """Return the folder of a step whose writer itself resumes after an interruption.
 
-        Call ``finish`` when it is whole.
+        Call ``finish`` when the folder is complete.
 
         Raises:
             ConfigError: a folder of that name is there that this workspace did not make.
         """
         self._refuse_foreign(name)
         entry = self._steps.setdefault(name, {"begun": True})
-        # Damaged files of an earlier result; a user's own ones stay.
+        # Remove damaged files of an earlier result; a user's own files stay.
         remove_entries(self.path / name, _pattern(entry.get("files", {})))
         self._write()
         return self.path / name
 
     def finish(self, name: str) -> None:
-        """Record the files of a step that ``start`` started."""
+        """Record the files of a step that ``begin`` started."""
         self._finish(name, {"files": file_digests(self.path / name)})
 
     def _finish(self, name: str, entry: dict[str, Any]) -> None:
         """Record a finished step; if it differs from before, later steps are no longer finished."""
-        # A step that comes out as before leaves all that was made of it valid.
+        # If the result of a step is as before, everything that was made from it stays valid.
         before = self._steps.get(name)
         if before is not None and "begun" not in before and before != entry:
             names = list(self._steps)
             for later in names[names.index(name) + 1 :]:
-                # The folder is still this run's, and may be replaced.
+                # The folder still belongs to this run, and may be replaced.
                 self._steps[later] = {"begun": True, "files": self._steps[later].get("files", {})}
         if before is not None and "begun" in before:
             del self._steps[name]  # its place is after the steps that are finished by now
@@ -204,7 +204,7 @@ class Workspace:
 
     def _refuse_foreign(self, name: str) -> None:
         place = self.path / name
-        # The target of a link would be written to.
+        # If the place is a link, its target would be overwritten.
         if place.is_symlink() or (os.path.lexists(place) and name not in self._steps):
             raise ConfigError(
                 f"{place} does not belong to this run; move it elsewhere, or {self.remedy}"
@@ -239,14 +239,14 @@ def open_workspace(
         resume: ``auto`` resumes an existing run and otherwise starts one; ``never`` starts anew and
             removes the files of the existing run; ``only`` refuses to start a new run.
         remedy: how to use another folder, in the imperative: ``name another --output``.
-        parts: folders that are written bit by bit, and the names of their files; both are regular
-            expressions. An empty one of files matches none.
+        parts: folders that are written in small pieces, and the names of their files; both are
+            regular expressions. An empty expression for files matches no file.
         shard: the part of the job that this run does, ``(2, 8)`` the second of eight.
         is_private: only its owner can enter the folder, if it is made here.
 
     Raises:
-        ConfigError: another process works there, the folder holds other files, or a run with other
-            settings or inputs; or links in parts.
+        ConfigError: another process works in the folder, or the folder holds other files, a run
+            with other settings or inputs, or links in parts.
         RecordError: the record is damaged or of another version.
     """
     place = Path(path)
@@ -266,7 +266,8 @@ def open_workspace(
             beginning.enter_context(
                 locks.exclusive(place, remedy=remedy, name=".shared.lock", wait=True)
             )
-        # Under the lock, as digests of large inputs take time in which another run could start.
+        # Compute the digests under the lock: for large inputs they take so long that another run
+        # could start meanwhile.
         begun = {"settings": as_json(settings), "inputs": _fingerprints(inputs), "steps": {}}
         sweep(place)
         _refuse_links(place, parts, remedy)
@@ -285,7 +286,7 @@ def open_workspace(
         workspace = Workspace(
             place, format, content or begun, remedy=remedy, parts=parts, is_shared=is_shared
         )
-        # The first file of the folder: by it a later run knows that the others are ours.
+        # This is the first file of the folder: by it a later run recognizes the others as ours.
         if content is None:
             workspace._write()
         beginning.close()
@@ -303,7 +304,8 @@ def _read(
             raise
         others = [path.name for path in sorted(place.iterdir()) if path.name != locks.LOCK_FILE]
         if parts:
-            # Empty folders of our names do no harm, and a user may keep files of other names.
+            # Empty folders with names of parts do no harm, and a user may keep files with other
+            # names.
             found = _parts_in(place, parts)
             others = [path.name for path in found if path.parent == place and _is_filled(path)]
         if others:
@@ -330,7 +332,7 @@ def _read(
 
 
 def _is_entry(entry: Any) -> bool:
-    """Return whether a step's entry has the types that are written."""
+    """Return whether a step's entry has the types that this library writes."""
     if not isinstance(entry, dict) or entry.keys() - {"begun", "files", "key", "value"}:
         return False
     return are_digests(entry.get("files", {}))
@@ -369,7 +371,7 @@ def _remove(place: Path, content: Mapping[str, Any], parts: Mapping[str, str]) -
         sweep(part)
         for path in _files_in(place, part, parts):
             path.unlink()
-        # A folder with something else in it stays.
+        # A folder that holds other files is not removed.
         with contextlib.suppress(OSError):
             part.rmdir()
     for name, entry in content["steps"].items():
@@ -381,7 +383,7 @@ def _refuse_links(place: Path, parts: Mapping[str, str], remedy: str) -> None:
     """Refuse links that have the name of a part, or of one of its files.
 
     Raises:
-        ConfigError: there is one; what it points at would be written to.
+        ConfigError: there is such a link; its target would be overwritten.
     """
     for part in _parts_in(place, parts):
         inner = [] if part.is_symlink() or not part.is_dir() else _files_in(place, part, parts)
@@ -393,14 +395,14 @@ def _refuse_links(place: Path, parts: Mapping[str, str], remedy: str) -> None:
 
 
 def _parts_in(place: Path, parts: Mapping[str, str]) -> list[Path]:
-    """Return all that has the name of a part; links are not followed."""
+    """Return all paths that have the name of a part; links are not followed."""
     found = []
     for folder, folders, files in os.walk(place):
         for name in [*folders, *files]:
             path = Path(folder) / name
             if _files_of(path.relative_to(place).as_posix(), parts) is not None:
                 found.append(path)
-        # ``os.walk`` goes into what is left in this list: a user's folders are not looked into.
+        # ``os.walk`` descends only into the folders in this list, so not into a user's folders.
         folders[:] = [name for name in folders if Path(folder) / name in found]
     return found
 
@@ -413,12 +415,12 @@ def _files_in(place: Path, part: Path, parts: Mapping[str, str]) -> list[Path]:
 
 
 def _files_of(name: str, parts: Mapping[str, str]) -> str | None:
-    """Return how the files of a part are called; None for a folder that is none."""
+    """Return the name pattern of the files of a part; None if the folder is not a part."""
     return next((files for own, files in parts.items() if re.fullmatch(own, name)), None)
 
 
 def _is_filled(path: Path) -> bool:
-    """Return whether it is anything but an empty folder."""
+    """Return whether a path is not an empty folder."""
     return path.is_symlink() or not path.is_dir() or any(path.iterdir())
 
 

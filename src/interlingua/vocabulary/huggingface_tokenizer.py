@@ -1,9 +1,9 @@
 """Tokenizers of Hugging Face models: the definition and which token plays which role.
 
-The definition is the content of ``tokenizer.json``. It does not say which of its tokens pads, masks
-or replaces unknown text: that is in ``special_tokens_map.json`` and ``tokenizer_config.json``, or,
-for a bare ``tokenizer.json``, read off the usual names. Models without that file are converted by
-transformers, if it is installed.
+The definition is the content of ``tokenizer.json``. It does not contain which of its tokens pads,
+masks or replaces unknown text. These roles are read from ``special_tokens_map.json`` and
+``tokenizer_config.json``, or, if there is only ``tokenizer.json``, derived from the usual names.
+Models without ``tokenizer.json`` are converted by transformers, if it is installed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         special_tokens = _special_tokens(file.parent)
     else:
         definition, special_tokens = _from_transformers(path)
-    # Both are this library's to do: it packs sentences, and reports those that it cuts.
+    # This library does both itself: it packs sentences, and reports those that it cuts.
     definition["padding"] = definition["truncation"] = None
     try:
         tokens = _tokens(definition)
@@ -58,7 +58,7 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
             f"not a tokenizer.json ({type(error).__name__}: {error}); download it again",
             path=file,
         ) from error
-    # The result of transformers for a folder without its vocabulary file.
+    # transformers gives such a result for a folder without a vocabulary file.
     if not file.is_file() and not tokens - set(special_tokens.values()):
         raise DataError(
             "the tokenizer has only special tokens and no vocabulary; download it again",
@@ -68,7 +68,7 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         usual = next((name for name in names if name in tokens), None)
         if role not in special_tokens and usual is not None:
             special_tokens[role] = usual
-    # A role with a token that has no id would fail later, at the first batch.
+    # Drop roles whose token has no id, as they would cause an error later, at the first batch.
     known = {role: token for role, token in special_tokens.items() if token in tokens}
     return json.dumps(definition, ensure_ascii=False), known
 
@@ -102,7 +102,7 @@ def _special_tokens(folder: Path) -> dict[str, str]:
             read_file(TokenizerFile, settings, folder / name, error=DataError)
             for role in ROLES:
                 token = settings.get(role)
-                # Written as a text, or as a token with its options.
+                # The token may be a text, or an object with its options.
                 if isinstance(token, dict):
                     token = token.get("content")
                 if isinstance(token, str):
@@ -140,7 +140,7 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _tokens(definition: dict[str, Any]) -> set[str]:
     """Return all tokens of a definition."""
-    # By id in BPE and WordPiece models; Unigram models list pieces with their scores.
+    # BPE and WordPiece models map pieces to ids; Unigram models list pieces with their scores.
     pieces = definition.get("model", {}).get("vocab", {})
     if not isinstance(pieces, dict):
         pieces = [piece for piece, _ in pieces]

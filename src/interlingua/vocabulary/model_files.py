@@ -1,9 +1,9 @@
 """Schemas of the files of a model folder: type, sign and size of every value that is read.
 
-Model folders come from strangers, and their numbers become sizes of buffers, indices into tables
-and lengths of loops, in compiled code too. So each file is checked once, as a whole, when it is
-read, and all later code can rely on it. The dataclasses have the keys that this library reads, each
-with its bounds; others are ignored, and null is a missing key.
+Model folders come from unknown sources, and their numbers become sizes of buffers, indices into
+tables and lengths of loops, in compiled code too. So each file is checked once and completely when
+it is read, and all later code can rely on this check. The dataclasses have the keys that this
+library reads, each with its bounds; other keys are ignored, and null counts as a missing key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from interlingua.corpus.forms.text_forms import TextForm
 from interlingua.errors import CheckpointError, InterlinguaError
 
 T = TypeVar("T")
-# The upper ends are far above any model's: they bound what a stranger's file makes us allocate.
+# The upper bounds are far above the values of real models: they limit how much memory an untrusted
+# file can make this library allocate.
 VocabularySize = Annotated[int, Between(1, 10_000_000)]
 HiddenSize = Annotated[int, Between(1, 65_536)]
 NumLayers = Annotated[int, Between(0, 1_000)]
@@ -38,7 +39,7 @@ NormEps = Annotated[float, Between(1e-30, 1)]
 TokenId = Annotated[int, Between(0, 10_000_000)]
 RotaryBase = Annotated[float, Between(1, 1e12)]
 Features = Annotated[int, Between(1, 1 << 20)]
-"""Width of a linear layer; a wider one is taken for a damaged file."""
+"""Width of a linear layer; a larger number counts as damage of the file."""
 Path = Annotated[str, InsideFolder()]
 """Path of a file or folder below the model folder; empty for the folder itself."""
 BEFORE_POOLING = ("Transformer", "Pooling")
@@ -49,7 +50,7 @@ ROLES = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token", "bos_
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnyObject:
-    """A file of which no key is read here."""
+    """A file of which this library reads no key."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -294,8 +295,8 @@ def read_file(
         remedy: what to do about a damaged file.
 
     Raises:
-        CheckpointError: a value is of another type or size: the key, what it is, and what was
-            expected.
+        CheckpointError: a value has a wrong type or size; the message names the key, the value, and
+            the expected type or size.
     """
     origin = ValueOrigin(place=str(path), error=error, remedy=f"; {remedy}", is_foreign=True)
     return convert_to_type(kind, content, origin)
@@ -305,8 +306,9 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
     """Refuse modules of other libraries, unsupported ones, and those in another order.
 
     Args:
-        modules: folder and class, with its package, of each.
-        before: classes up to the pooling, each there once at most and the first one at least.
+        modules: folder of each module and its class, with the package.
+        before: classes up to the pooling, each of which may occur at most once; the first class
+            must occur.
         folder: of the model.
 
     Raises:
@@ -318,7 +320,7 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
         package, _, name = kind.partition(".")
         name = name.rpartition(".")[2]
         if package != "sentence_transformers" or name not in supported:
-            # Of another library the whole path, without its quotes.
+            # Name the full path of a class from another library, without quotes.
             foreign = shorten_value(kind)[1:-1]
             if package == "sentence_transformers":
                 foreign = name
@@ -329,7 +331,7 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
         # Modules after the pooling share a rank, because they may be in any order.
         ranks.append(min(supported.index(name), len(before)))
     early = [rank for rank in ranks if rank < len(before)]
-    # The first class is there, none comes before its turn, and none comes twice.
+    # The first class must occur, the order must be right, and no class may occur twice.
     if early[:1] != [0] or ranks != sorted(ranks) or len(set(early)) < len(early):
         listed = ", ".join(kind.rpartition(".")[2] for _, kind in modules) or "none"
         raise CheckpointError(

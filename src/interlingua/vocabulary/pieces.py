@@ -1,10 +1,10 @@
 """New pieces on top of an old vocabulary: the choice of token runs, and the new tokenizer.
 
-Pieces are learned as in byte-pair encoding, from the tokens that the old vocabulary gives. Words
-are counted once with their number of occurrences. A heap holds the pairs of neighbors by counts;
-the most frequent pair is joined in each word that holds it, which changes the counts of the pairs
-around it, and so on. Only words that hold the pair are looked at, so the cost depends on the number
-of changes, not on the size of the text.
+Pieces are learned as in byte-pair encoding, from the tokens that the old vocabulary gives. Each
+distinct word is processed once, with its number of occurrences. A heap holds the pairs of neighbors
+by counts. The most frequent pair is joined in each word that contains it, which changes the counts
+of the adjacent pairs; then this is repeated. Only words that contain the pair are processed, so the
+cost depends on the number of changes, not on the size of the text.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 
 _CHUNK_TEXTS = 4096
 SAVED_TOKEN_BONUS = 1e-4
-"""Log probability that a new Unigram piece gains for each token it saves: it decides between equal
-segmentations, and no other ones."""
+"""Log probability that a new Unigram piece gains for each token that it saves; it only decides
+between segmentations that would have equal scores."""
 WORD_STARTS = ("▁", "Ġ", " ")
-"""Prefix of the first token of a word; nothing is joined across the border before it."""
+"""Prefixes of the first token of a word; tokens are not joined across the border before it."""
 TokenRun = tuple[int, ...]
 """Neighboring token ids within a word."""
 
@@ -38,7 +38,7 @@ class Merge(NamedTuple):
 
     @property
     def run(self) -> TokenRun:
-        """The run that they are joined to."""
+        """Token run that results from the merge."""
         return self.left + self.right
 
 
@@ -47,8 +47,8 @@ def words_of(
 ) -> Counter[TokenRun]:
     """Count the words of texts, each as a run of tokens.
 
-    Words are split at tokens that are not made of letters. So no piece joins letters with digits or
-    punctuation; SentencePiece does not either.
+    Words are split at tokens that do not consist of letters. So no piece joins letters with digits
+    or punctuation, as in SentencePiece.
 
     Args:
         vocabulary: splits the texts into tokens.
@@ -67,8 +67,8 @@ def words_of(
             if name not in is_word_part:
                 has_letters = _is_of_letters(name.removeprefix(prefix))
                 is_word_part[name] = token not in special and has_letters
-            # A word ends before what is not a part of one, if the tokenizer counts another word,
-            # and before a sign for a space, which not every tokenizer counts.
+            # A word ends before a token that can't be part of a word, where the tokenizer counts
+            # another word, and before a sign for a space, where not every tokenizer counts one.
             is_border = number != last_number or name.startswith(WORD_STARTS)
             if word and (not is_word_part[name] or is_border):
                 words[tuple(word)] += 1
@@ -108,19 +108,19 @@ def learn_merges(
     min_count: int,
     forbidden: Collection[tuple[int, int]] = (),
 ) -> list[Merge]:
-    """Run byte-pair encoding (Sennrich et al. 2016) that starts from tokens in place of characters.
+    """Run byte-pair encoding (Sennrich et al. 2016) on tokens instead of characters.
 
     Args:
         words: tokens of each word -> occurrences.
-        most: merges at most.
-        min_count: occurrences that a pair needs to be joined.
+        most: maximum number of merges.
+        min_count: minimum number of occurrences of a pair that is joined.
         forbidden: neighboring tokens that may not be joined.
 
     Returns:
-        the merges in the order in which they were made: most frequent pair first, the smaller ids
-        among equals.
+        the merges in the order in which they were made: the most frequent pair first, and among
+        equally frequent pairs the one with the smaller ids.
     """
-    # Each word as runs of one token, which grow.
+    # Each word starts as runs of one token; merges make the runs longer.
     spelled: list[list[TokenRun]] = [list(zip(word, strict=True)) for word in words]
     weights = list(words.values())
     counts: Counter[Merge] = Counter()
@@ -131,14 +131,14 @@ def learn_merges(
                 merge = Merge(left, right)
                 counts[merge] += weights[number]
                 places.setdefault(merge, set()).add(number)
-    # Counts in the heap may be out of date; they only ever are too high, or the pair is in it a
-    # second time.
+    # Counts in the heap may be out of date. Then they are too high, or the heap also has an entry
+    # of the pair with a newer count.
     heap = [(-count, merge) for merge, count in counts.items()]
     heapq.heapify(heap)
     merges: list[Merge] = []
     while heap and len(merges) < most:
         count, merge = heapq.heappop(heap)
-        # Out of date: back with the count of now, unless the pair is gone.
+        # The count is out of date: push the pair with its current count, unless none is left.
         if -count != counts[merge]:
             if counts[merge]:
                 heapq.heappush(heap, (-counts[merge], merge))
@@ -146,8 +146,8 @@ def learn_merges(
         if -count < min_count:
             break
         merges.append(merge)
-        # Pairs that have become more frequent go into the heap anew; those that have become rarer
-        # are noticed when they are popped.
+        # Pairs that have become more frequent are pushed again; pairs that have become rarer are
+        # detected when they are popped.
         touched: set[Merge] = set()
         for number in sorted(places.pop(merge)):
             before = _pairs(spelled[number])
@@ -218,7 +218,7 @@ def unknown_characters(
         if vocabulary.unk_id in encoding.ids:
             if normalizer:
                 text = normalizer.normalize_str(text)
-            # Of each character: a text is a sequence of them.
+            # This counts each character, because a text is a sequence of characters.
             counts.update(text)
     prefix = vocabulary.definition["model"].get("continuing_subword_prefix")
     entries: list[str] = []
@@ -255,7 +255,7 @@ def with_pieces(
         new_merges = list(merges)
         entries = piece_names(vocabulary, itertools.chain(*new_merges))
         names = {run: name for name, run in entries.items()}
-        # At the end, so that all old merges come before them.
+        # Append the new merges at the end, so that all old merges come before them.
         for merge in new_merges:
             sides = [names[merge.left], names[merge.right]]
             model["merges"].append(" ".join(sides) if as_text else sides)
@@ -265,15 +265,15 @@ def with_pieces(
 def _add_to_unigram(
     vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, TokenRun]
 ) -> None:
-    """Append the pieces to the list of entries, with the scores that the growth promises."""
+    """Append the pieces to the list of entries, with their scores."""
     entries = model["vocab"]
     scores = [score for _, score in entries]
     lowest = min(scores)
-    # Added tokens may have ids behind the model's own; a place in the list is an id.
+    # Added tokens may have ids after the model's own; an id is a place in the list, so fill these.
     for token in range(len(entries), vocabulary.size):
         entries.append([vocabulary.tokenizer.id_to_token(token), lowest])
     for name, run in pieces.items():
-        # A character that was unknown gets the lowest score, on which that of the unknown token
-        # depends.
+        # A character that was unknown gets the lowest score, which also determines the score of the
+        # unknown token.
         parts = [lowest if token == vocabulary.unk_id else scores[token] for token in run]
         entries.append([name, sum(parts) + SAVED_TOKEN_BONUS * (len(run) - 1)])

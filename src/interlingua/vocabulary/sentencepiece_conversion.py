@@ -1,20 +1,20 @@
 """Conversion of a SentencePiece model to an equal ``tokenizers.Tokenizer``.
 
 Both give the same ids for every text in NFKC. The two libraries do the same three things: normalize
-with a compiled character map, write spaces as U+2581 with one in front, and segment. Only
+with a compiled character map, write spaces as U+2581 and add one in front, and segment. Only
 normalization needs care: SentencePiece replaces the longest match at each place, ``tokenizers`` the
-shortest one of each grapheme, which loses the accent behind a letter that is mapped. So where a
-model normalizes, the text is put into NFKC first, which leaves no match longer than a character,
-and graphemes are broken up by a control character that is removed after the map. Text that was not
-in NFKC gets the ids of its NFKC form. Between two unigram segmentations of equal score, rounding
-may decide differently (some 20 sentences in 500,000).
+shortest match of each grapheme, which loses the accent after a letter that is mapped. So if a model
+normalizes, two steps are added. The text is first converted to NFKC, after which no match is longer
+than a character. Then graphemes are split by a control character, which is removed after the map.
+Text that was not in NFKC gets the ids of its NFKC form. If two unigram segmentations have equal
+scores, rounding may decide differently (in about 20 of 500,000 sentences).
 
-One difference is left: a text that starts or ends with U+2581, SentencePiece's sign for a space. If
-the tokenizer's ``encode_special_tokens`` is set, both treat special tokens that a text spells as
-ordinary letters.
+One difference remains: a text that starts or ends with U+2581, SentencePiece's sign for a space. If
+the tokenizer's ``encode_special_tokens`` is set, both treat the names of special tokens in a text
+as ordinary letters.
 
-transformers converts models too, but passes their character map on as it is, with the difference
-above.
+transformers converts models too, but keeps their character map unchanged, so its tokenizers have
+the difference in normalization that is described above.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 from interlingua.errors import DataError
 
 SPACE = "▁"
-# Far below any real score: a control symbol or byte is never the best segmentation of the text that
-# spells its name.
+# Far below any real score, so that a control symbol or byte is never the best segmentation of a
+# text that contains its name.
 CONTROL_SCORE = -1e4
-# A control character is in no grapheme, so that it separates the text before and after it.
+# A control character is never part of a grapheme, so it separates the text before and after it.
 GRAPHEME_BREAK = "\x01"
 
 
@@ -98,10 +98,10 @@ def read_model(model: bytes) -> SentencePieceModel:
 
 
 def has_default_settings(model: bytes) -> bool:
-    """Return whether a SentencePiece model treats spaces as by default.
+    """Return whether a SentencePiece model treats spaces in the default way.
 
-    That is: one space in front, single spaces between words, no piece across a space, and no
-    symbols defined by the user.
+    The default is: one space is added in front, words are separated by single spaces, no piece
+    crosses a space, and the user has defined no symbols.
     """
     # Numbers of fields as in sentencepiece_model.proto; absent = default.
     trainer = dict(_fields(_message(model, 2)))
@@ -120,10 +120,10 @@ def tokenizer_json(model_file: bytes, *, special_tokens: Sequence[str]) -> str:
 
     Args:
         model_file: the SentencePiece model.
-        special_tokens: pieces to declare as special tokens. Like in every Hugging Face tokenizer, a
-            text that spells one yields its id, unless ``encode_special_tokens`` is set, which no
-            ``tokenizer.json`` can say. ``Vocabulary`` sets it. Control symbols that are not
-            declared can't be spelled.
+        special_tokens: pieces to declare as special tokens. As in every Hugging Face tokenizer, the
+            name of such a piece in a text yields its id, unless ``encode_special_tokens`` is set. A
+            ``tokenizer.json`` can't hold this setting; ``Vocabulary`` sets it. Text never yields
+            the ids of control symbols that are not declared.
     """
     model = read_model(model_file)
     ids = {piece.text: index for index, piece in enumerate(model.pieces)}
@@ -154,7 +154,8 @@ def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
     """Return the normalization steps that are equal to SentencePiece's, see the module."""
     steps: list[dict[str, Any]] = []
     if model.character_map:
-        # NFKC; a break before marks, format characters and modifiers; the map; the breaks out.
+        # Steps: NFKC; add a break before marks, format characters and modifiers; apply the map;
+        # remove the breaks.
         encoded = base64.b64encode(model.character_map).decode()
         steps += [
             {"type": "NFKC"},
@@ -166,7 +167,7 @@ def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
             {"type": "Precompiled", "precompiled_charsmap": encoded},
             {"type": "Replace", "pattern": {"String": GRAPHEME_BREAK}, "content": ""},
         ]
-    # Only spaces: SentencePiece keeps other white space that no rule has mapped.
+    # Strip only spaces: SentencePiece keeps other white space that no rule has mapped.
     steps += [{"type": "Replace", "pattern": {"Regex": r"\A +| +\z"}, "content": ""}]
     return [*steps, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]
 
@@ -205,8 +206,8 @@ def _bpe(model: SentencePieceModel, ids: dict[str, int]) -> dict[str, Any]:
         known.sort(key=lambda split: (normal[split[0]], normal[split[1]]))
         score = model.pieces[index].score
         merges += [(-score, index, rank, split) for rank, split in enumerate(known)]
-    # The order of the merges is their priority: best score first, then the lower id, then the split
-    # of lower ids.
+    # The order of the merges is their priority: first by the best score of the piece, then by its
+    # lower id, then by the lower ids of the parts.
     merges.sort(key=lambda merge: merge[:3])
     return {
         "type": "BPE",
@@ -247,8 +248,8 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Yield the (field number, value) pairs of a message in the Protobuf wire format."""
     at = 0
     while at < len(message):
-        # A key is the number of the field and, in its lowest three bits, how the value is written:
-        # 0 a varint, 1 eight bytes, 2 as many as a varint before them says, 5 four bytes.
+        # A key holds the field number and, in its lowest three bits, the type of the value: 0 is a
+        # varint, 1 eight bytes, 2 bytes with their number in a varint before them, 5 four bytes.
         key, at = _varint(message, at)
         kind = key & 7
         if kind == 0:

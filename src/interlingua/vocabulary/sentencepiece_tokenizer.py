@@ -1,14 +1,15 @@
 """Tokenization of many texts by SentencePiece's C++, several times as fast as ``tokenizers``.
 
 The tokenizer that ``sentencepiece_conversion.py`` makes of a SentencePiece model gives the same ids
-as the model itself, under four conditions. All are checked, and otherwise the tokenizer is used:
+as the model itself, under four conditions. All are checked; if one is not met, the ``tokenizers``
+tokenizer is used:
 
-1. The tokenizer is the conversion of the model, to the byte. One that was grown, trimmed or edited
-   is not.
+1. The tokenizer is exactly the conversion of the model, byte by byte. A tokenizer that was grown,
+   trimmed or edited is not.
 2. The model is BPE. Two segmentations of a Unigram model may have equal scores, which rounding
    decides. It has the default treatment of spaces, and no symbols defined by the user.
 3. The text is in NFKC. Python's ``unicodedata`` converts it ten times as fast as ``tokenizers``,
-   but the two may know different versions of Unicode. So each character is compared once.
+   but the two may use different versions of Unicode. So each character is compared once.
 4. The text does not hold U+2581, SentencePiece's sign for a space.
 """
 
@@ -26,8 +27,8 @@ from interlingua.vocabulary.sentencepiece_conversion import (
     tokenizer_json,
 )
 
-# Marks of a high and of a low combining class. A mark between them changes places with one of them,
-# unless the library does not know it as a mark.
+# Marks of a high and of a low combining class. If another mark is between them, normalization swaps
+# it with one of them, unless the library does not recognize it as a mark.
 HIGH_MARK = "\u0345"
 LOW_MARK = "\u0334"
 
@@ -55,7 +56,7 @@ class SentencePieceTokenizer:
         if SPACE in new:
             return False
         if self._normalizes:
-            # One call for all of them; a line feed stays as it is.
+            # Use one call for all characters; line feeds separate them and stay unchanged.
             lines = "\n".join(f"{mark}\nx{HIGH_MARK}{mark}{LOW_MARK}" for mark in sorted(new))
             if unicodedata.normalize("NFKC", lines) != self._nfkc.normalize_str(lines):
                 return False

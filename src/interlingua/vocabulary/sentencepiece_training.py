@@ -47,14 +47,14 @@ def train_vocabulary(
 
     Args:
         sample: (language code, text) in any order and of any length; streamed once.
-        size: number of ids, all included; fewer, with a note, if the text has not enough.
+        size: total number of ids; there are fewer, with a note, if the text is not enough.
         languages: codes of the languages to make a tag for.
         model_type: of SentencePiece.
         lowercase: NFKC with case folding (``nmt_nfkc_cf``); else only NFKC (``nmt_nfkc``).
         byte_fallback: spell unknown characters as bytes instead of ``<unk>``.
         character_coverage: share of all characters that get a piece of their own, in (0, 1].
         temperature: languages are sampled with weight n^(1/temperature); 1 is proportional.
-        sample_sentences: texts to train on; more are sampled down.
+        sample_sentences: maximum number of texts to train on; from more texts a sample is drawn.
         pre_tokenizer: word segmentation before training and, from then on, before encoding.
         seed: of the sample.
         threads: default: all cores.
@@ -74,7 +74,7 @@ def train_vocabulary(
             f"training {size:,} {model_type} pieces on {sum(map(len, texts.values())):,} texts"
         )
         rule = "nmt_nfkc_cf" if lowercase else "nmt_nfkc"
-        # The last one spells all hexadecimal digits, of which the names of bytes are made.
+        # The last name contains all hexadecimal digits, of which the names of bytes consist.
         spelled = [*tags.values(), *SPECIAL_TOKENS.values(), "<0x123456789>"]
         model = _train_sentencepiece(
             _shuffled(texts, pre_tokenizer, seed),
@@ -108,11 +108,11 @@ def balanced_sample(
 ) -> dict[str, list[str]]:
     """Draw texts by language with weight n^(1/temperature), in one pass.
 
-    Memory is for about 2 ``sentences`` texts. If memory requires it, a language is limited to twice
-    an equal share; the other languages fill the share of one that has too few texts.
+    Memory holds about 2 * ``sentences`` texts. If this limit requires it, a language is limited to
+    twice an equal share. If a language has too few texts, the other languages fill its share.
 
     Returns:
-        texts by language; all of them where there are no more than ``sentences``.
+        texts by language; all texts if there are at most ``sentences``.
 
     Raises:
         DataError: there is no text.
@@ -120,8 +120,8 @@ def balanced_sample(
     counts: dict[str, int] = {}
     reservoirs: dict[str, list[str]] = {}
     draw = random.Random(seed_for(seed, "vocabulary sample"))
-    # `most_held` texts of all languages together, `capacity` of each; the latter falls as languages
-    # come in.
+    # Hold at most `most_held` texts of all languages together and `capacity` texts of each
+    # language; `capacity` decreases as more languages occur.
     most_held = 2 * sentences
     capacity = most_held
     held = 0
@@ -136,8 +136,8 @@ def balanced_sample(
             held += 1
         elif (place := draw.randrange(seen)) < capacity:
             reservoir[place] = text[:_MAX_CHARACTERS]
-        # Too many: each language is cut to an equal share. Shuffled first, since what is dropped of
-        # a reservoir must be a random part of it.
+        # If too many texts are held, cut each language to an equal share. Shuffle first, because
+        # the dropped part of a reservoir must be random.
         if held > most_held:
             capacity = max(1, most_held // len(reservoirs))
             for kept in reservoirs.values():
@@ -165,14 +165,15 @@ def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: in
         )
     random.Random(seed_for(seed, "vocabulary order")).shuffle(everything)
     while everything:
-        # SentencePiece keeps its own copy: two of a million texts would be too many.
+        # Remove each text here, because SentencePiece keeps a copy: two copies of a million texts
+        # would need too much memory.
         yield everything.pop()
 
 
 def _spelling(names: Iterable[str], *, lowercase: bool) -> str:
     """Return the characters of these pieces' names.
 
-    If all are known, a text that spells a name is never cheapest as that piece.
+    If the vocabulary knows all of them, a text with such a name is never segmented as that piece.
     """
     letters = "".join(names)
     if lowercase:

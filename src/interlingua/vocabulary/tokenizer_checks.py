@@ -1,13 +1,13 @@
 """Checks of an untrusted ``tokenizer.json``, before the tokenizers library reads it.
 
-They refuse what would fill the memory or end the process in the middle of that library. Two steps
-of a tokenizer can write more than they read. A normalizer replaces a character by a text, and
-several of them multiply. A post-processor puts special tokens around a text, or puts the text there
-several times. Both are counted from the definition, before any text passes.
+The checks refuse definitions that would fill the memory, or crash the process inside that library.
+Two kinds of steps can produce more text than they get. A normalizer replaces a character by a text,
+and the effects of several normalizers multiply. A post-processor puts special tokens around a text,
+or repeats the text. Both effects are computed from the definition, before any text is tokenized.
 
 SentencePiece's map of characters is a trie in an array. Its numbers are indices into that array and
-into a list of texts. The library follows them without bounds checks, so all that can be reached
-from the root is followed here first.
+into a list of texts. The library follows them without bounds checks, so this module first visits
+and checks everything that can be reached from the root.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from numpy import ndarray
 from interlingua.errors import DataError
 
 MAX_GROWTH = 100
-"""Characters that one may become; Unicode's own forms (NFKC) make at most 18 of one."""
+"""Maximum number of characters that one may become; Unicode's NFKC makes at most 18 of one."""
 _MAX_PIECES = 100
-"""Special tokens around a text, and times that a template names anything."""
+"""Maximum number of special tokens around a text, and of entries in a template."""
 MAX_STEPS = 100
-"""Steps of a part of a tokenizer; each reads and copies the whole text."""
+"""Maximum number of steps of a part of a tokenizer; each step copies the whole text."""
 _PARTS = {
     "normalizer": "normalizers",
     "pre_tokenizer": "pretokenizers",
     "post_processor": "processors",
     "decoder": "decoders",
 }
-"""Parts of a tokenizer, with the key of the steps in a sequence of each."""
+"""Parts of a tokenizer -> the key under which a sequence of this part lists its steps."""
 _BYTES = np.arange(1, 256)
 """Bytes that a text may hold; 0 ends it."""
 _LABEL = 0x8000_00FF
 _VALUE = 0x7FFF_FFFF
-"""Bits of a unit of the trie; a unit with the highest bit is a value and no child."""
+"""Bits of a unit of the trie; a unit with the highest bit set is a value, not a child."""
 
 
 def check_definition(definition: dict[str, Any]) -> None:
-    """Check a definition before the tokenizers library does, which refuses one of another form.
+    """Check a definition before the tokenizers library, which itself refuses a malformed one.
 
     Args:
         definition: content of ``tokenizer.json``.
@@ -55,7 +55,7 @@ def check_definition(definition: dict[str, Any]) -> None:
         DataError: there are more steps, or texts would grow more, than in any known tokenizer, or
             a map of characters is damaged.
     """
-    # Before any step is looked at: the library takes minutes for thousands of them.
+    # Count the steps before any is checked: the library takes minutes for thousands of steps.
     for part, inner in _PARTS.items():
         steps = list(islice(_steps(definition.get(part), inner), MAX_STEPS + 1))
         if len(steps) > MAX_STEPS:
@@ -127,9 +127,10 @@ def _longest_mapped(charsmap: str) -> int:
 def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
     """Return whether a walk from the root of a double-array trie stays in it, and in the texts.
 
-    Each value must be at the first byte of a character. A node is the place p of a unit. Its child
-    by byte c is the unit at p ^ c if that has the label c, and the child's own place is p ^ c ^ the
-    offset in that unit, which holds its value if it has one (Yata's darts-clone).
+    Each value must point to the first byte of a character. A node is the place p of a unit. Its
+    child by byte c is the unit at p ^ c if this unit has the label c. The child's own place is
+    p ^ c ^ the offset in that unit; if the child has a value, the unit at this place holds it
+    (Yata's darts-clone).
     """
     # In UTF-8 all bytes of a character but the first one are 10xxxxxx.
     begins = np.frombuffer(texts, np.uint8) & 0xC0 != 0x80
@@ -146,7 +147,7 @@ def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
         nodes = np.sort(nodes[~seen[nodes]])
         nodes = nodes[np.diff(nodes, prepend=-1) > 0]
         seen[nodes] = True
-        # (nodes, 255): for each byte where the child would be.
+        # (nodes, 255): for each byte the place where the child would be.
         children = nodes[:, None] ^ _BYTES
         if children.size and children.max() >= len(units):
             return False
@@ -169,7 +170,7 @@ def _offsets(units: UInt32[ndarray, " n"]) -> UInt32[ndarray, " n"]:
 
     The ninth bit indicates that the number is in steps of 256.
     """
-    # Bit 9, moved down by 6, is 8: a shift by a byte.
+    # Bit 9, shifted down by 6, has the value 8: then the offset is shifted by a byte.
     return (units >> 10) << ((units & (1 << 9)) >> 6)
 
 

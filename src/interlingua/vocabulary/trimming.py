@@ -21,8 +21,8 @@ def ids_in_use(
 ) -> set[int]:
     """Return the ids of the entries needed to segment texts as the vocabulary does.
 
-    These are the ids of the segmentation. For WordPiece they include the pieces that were matched
-    in words that became unknown in the end: without them a shorter match might spell the word.
+    These are the ids of the segmentation. For WordPiece they include pieces that were matched in
+    words that finally became unknown: without these pieces, shorter matches might spell the word.
     """
     model = vocabulary.definition["model"]
     used: set[int] = set()
@@ -63,10 +63,10 @@ def most_frequent_ids(
 ) -> set[int]:
     """Return the ids that a vocabulary of size ``size`` should keep.
 
-    Languages count as in text that was sampled with weight n^(1/temperature), so that a small
-    language keeps its frequent pieces next to the rare ones of a large language. The single
-    characters of all pieces that occur stay as well: removed pieces are spelled by shorter ones,
-    and no character may become an unknown token.
+    Languages are weighted as if text was sampled with weight n^(1/temperature), so that frequent
+    pieces of a small language can compete with rare pieces of a large language. The single
+    characters of all pieces that occur are kept as well, because removed pieces are replaced by
+    shorter ones, and no character may become an unknown token.
 
     Args:
         vocabulary: defines the ids.
@@ -76,7 +76,7 @@ def most_frequent_ids(
             ones.
 
     Raises:
-        ConfigError: special tokens and single characters are already more than ``size``.
+        ConfigError: there are more special tokens and single characters than ``size``.
     """
     # Each language's shares of its tokens, times the weight of the language.
     expected = np.zeros(vocabulary.size)
@@ -109,19 +109,19 @@ def trim_vocabulary(
 ) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
     """Keep these ids, all special and added tokens, and those that segmentation needs.
 
-    - Unigram: a best path stays best among fewer; the lowest score stays, on which the unknown
-      token's score depends.
-    - BPE: an entry's merges and their parts, down to characters, so that every merge once made is
-      made again, in the same order; byte-level alphabets stay whole.
-    - WordPiece: a longest match stays the longest among fewer.
+    - Unigram: the best path stays the best among fewer paths. The entry with the lowest score is
+      kept, because the unknown token's score depends on it.
+    - BPE: the merges of an entry and their parts are kept, down to characters, so that the same
+      merges are made in the same order. Byte-level alphabets are kept completely.
+    - WordPiece: the longest match stays the longest among fewer matches.
 
     Args:
         vocabulary: the full one.
         ids: in use, see ``ids_in_use``.
 
     Returns:
-        the trimmed vocabulary, and for each of its ids the id it had: ``embeddings[kept_ids]`` are
-        its rows.
+        the trimmed vocabulary, and for each of its ids the old id: ``embeddings[kept_ids]`` are the
+        rows of the trimmed vocabulary.
 
     Raises:
         ConfigError: the tokenizer's model is none of these.
@@ -130,7 +130,7 @@ def trim_vocabulary(
     model = definition["model"]
     entries = _entries(model)
     kept = {*ids, *vocabulary.special_ids, *_added_ids(definition)}
-    # Anywhere in the pre-tokenizer, which may be a sequence of several.
+    # Search the whole pre-tokenizer, which may be a sequence of several.
     byte_level = "ByteLevel" in json.dumps(definition["pre_tokenizer"])
     kept |= _needed(model, entries, kept, byte_level=byte_level)
     # New ids in the order of the old ones.
@@ -150,7 +150,7 @@ def _added_ids(definition: dict[str, Any]) -> list[int]:
 
 
 def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], text: str) -> set[int]:
-    """Return the pieces that WordPiece's greedy match found before it gave a word up."""
+    """Return the pieces that WordPiece's greedy match found in words that became unknown."""
     tokenizer = vocabulary.tokenizer
     pieces = model["vocab"]
     # The tokenizer's own steps before the model.
@@ -161,19 +161,19 @@ def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], tex
         words = [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text)]
     matched = set()
     for word in words:
-        # Words beyond the model's limit are unknown without being looked at.
+        # Words that are longer than the model's limit become unknown without any match.
         if len(word) > model["max_input_chars_per_word"]:
             continue
         prefix = ""
         start = 0
         while start < len(word):
-            # The longest match first, which the model takes without looking further.
+            # Try the longest match first, because the model takes the first one that it finds.
             ends = range(len(word), start, -1)
             found = next((end for end in ends if prefix + word[start:end] in pieces), None)
             if found is None:
                 break
             matched.add(pieces[prefix + word[start:found]])
-            # Behind the first piece all are continuations.
+            # All pieces after the first one are continuations.
             prefix = model["continuing_subword_prefix"]
             start = found
     return matched
@@ -195,7 +195,7 @@ def _needed(
 ) -> set[int]:
     """Return the ids without which segmentation does not reach the kept ones."""
     needed = set()
-    # Any of the bytes <0x00> to <0xFF> may be needed for a character that is not spelled.
+    # Any of the bytes <0x00> to <0xFF> may be needed for a character without a piece.
     if model.get("byte_fallback"):
         for piece, index in entries.items():
             if len(piece) == 6 and piece.startswith("<0x"):

@@ -42,8 +42,8 @@ _CHARACTERS_PER_TOKEN = 16
 """Number of characters per token that are tokenized first if tokens are limited; all of the text if
 they are too few."""
 SHORT_TEXT = 4000
-"""Characters up to which a single text is tokenized by the calling thread, which keeps Python's
-lock; a server answers nothing else meanwhile."""
+"""Maximum number of characters of a single text that the calling thread tokenizes itself. It keeps
+Python's lock, so a server can't answer other requests meanwhile."""
 CHECKED_TEXTS = 128
 """Interval of checks: of the texts that SentencePiece tokenizes, every 128th is also tokenized by
 ``tokenizers``."""
@@ -61,7 +61,7 @@ class Vocabulary:
             token.
         pre_tokenizer: word segmentation that comes first, see ``corpus.segments.segmentation``.
         sentencepiece: the SentencePiece model it was converted from, kept next to it.
-        text_forms: forms that are undone in a text before all else, see
+        text_forms: forms that are undone in a text before all other steps, see
             ``corpus.forms.text_forms``.
 
     Raises:
@@ -80,9 +80,9 @@ class Vocabulary:
     ) -> None:
         from tokenizers import Tokenizer
 
-        # Parsed once: that of a large vocabulary takes longer than to encode a text.
+        # Parse the definition once: for a large vocabulary this takes longer than encoding a text.
         definition = _checked(tokenizer_json)
-        # tokenizers raises bare Exception, and panics of Rust, which are not even Exceptions.
+        # tokenizers raises plain Exception, and panics of Rust, which do not inherit from it.
         try:
             self.tokenizer = Tokenizer.from_str(tokenizer_json)
         except BaseException as error:
@@ -93,12 +93,12 @@ class Vocabulary:
         self.tokenizer.no_truncation()
         self._splits_words = _splits_words(definition)
         self._largest_piece = _largest_piece(definition)
-        # SentencePiece finds no special tokens in text, so models made here don't; others do as
-        # transformers does.
+        # SentencePiece does not recognize special tokens in text, so models that are trained here
+        # do not either; other models recognize them as in transformers.
         self.tokenizer.encode_special_tokens = bool(language_tags) or sentencepiece is not None
         self.special_tokens = dict(special_tokens)
         self.pre_tokenizer = pre_tokenizer
-        # In their one order, which decides the digest.
+        # Put the forms into their fixed order, because the order affects the digest.
         self.text_forms = tuple(form for form in TEXT_FORMS if form in text_forms)
         self._json = tokenizer_json
         self._tags = dict(language_tags or {})
@@ -119,7 +119,7 @@ class Vocabulary:
         """
         path = Path(folder) / "vocabulary.json"
         settings = _read_json(path)
-        # First: a file of another format need not hold what this one expects.
+        # Check the format first: a file of another format may lack the expected keys.
         if wrong := fault_of(settings, VOCABULARY_FORMAT):
             raise DataError(f"{wrong}; {VOCABULARY_FORMAT.remedy}", path=path)
         remedy = "save the vocabulary again"
@@ -136,7 +136,7 @@ class Vocabulary:
             sentencepiece=sentencepiece,
             text_forms=settings.get("text_forms") or (),
         )
-        # A folder with files of two vocabularies would give a model the wrong ids.
+        # If the folder has files of two vocabularies, a model would get wrong ids.
         if vocabulary.digest() != settings["digest"]:
             raise DataError(
                 "tokenizer.json does not belong to this file; save the vocabulary again",
@@ -199,12 +199,12 @@ class Vocabulary:
 
     @functools.cached_property
     def _largest_id(self) -> int:
-        # A post-processor has its own numbers for the tokens that it puts around a text.
+        # A post-processor stores its own ids of the tokens that it puts around a text.
         around = self.tokenizer.encode("a").ids
         added = self.tokenizer.get_added_tokens_decoder()
         pieces = [self._largest_piece]
         if self._largest_piece < 0:
-            # The library reads a definition of a form that is not known here.
+            # The library can read this definition, but its form is unknown to this code.
             pieces = list(self.tokenizer.get_vocab(with_added_tokens=True).values())
         return max([*pieces, *added, *around], default=-1)
 
@@ -227,7 +227,7 @@ class Vocabulary:
     def language_tags(self) -> dict[str, int]:
         """Id of each language's tag, by its code (``deu_Latn``).
 
-        There are none for a tokenizer made elsewhere.
+        It is empty for a tokenizer that was not trained by this library.
         """
         return {code: self._id(tag) for code, tag in self._tags.items()}
 
@@ -296,7 +296,7 @@ class Vocabulary:
 
     @property
     def spells_special_tokens(self) -> bool:
-        """True if a special token's name in a text (``<MASK>``) is letters, not the token.
+        """True if a special token's name in a text (``<MASK>``) counts as letters.
 
         This is the case in all vocabularies that are trained here.
         """
@@ -312,7 +312,7 @@ class Vocabulary:
         It is the same before and after ``save`` and ``load``.
         """
         parts: list[Any] = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
-        # Only if there are any: the digest of other vocabularies does not change.
+        # Add the forms only if there are any, so that other vocabularies keep their digest.
         if self.text_forms:
             parts.append(self.text_forms)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -341,8 +341,8 @@ class Vocabulary:
         """Return the same vocabulary with other forms of texts undone.
 
         Args:
-            text_forms: any of ``corpus.forms.text_forms.TEXT_FORMS``; none: texts are read as they
-                are.
+            text_forms: any of ``corpus.forms.text_forms.TEXT_FORMS``; if empty, texts are read
+                unchanged.
 
         Raises:
             ConfigError: there is no such form.
@@ -364,8 +364,8 @@ class Vocabulary:
     def for_other_libraries(self) -> Vocabulary:
         """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
 
-        That is as far as such a file can: presentation forms and capitals are undone only by this
-        library. The ids do not change.
+        This is done as far as such a file allows: only this library can undo presentation forms and
+        capitals. The ids do not change.
         """
         steps = normalizers_of(self.text_forms)
         if not steps:
@@ -406,11 +406,11 @@ class Vocabulary:
         beginnings = texts
         if max_tokens is not None and self._splits_words:
             beginnings = [_beginning(text, _CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
-        # As above, tokenizers raises anything: e.g. if its unknown token is not in the
+        # tokenizers may raise any exception, for example if its unknown token is not in the
         # vocabulary.
         try:
             if len(beginnings) == 1 and len(beginnings[0]) <= SHORT_TEXT:
-                # By this thread: others would keep a core busy for a while, which encoding needs.
+                # Use this thread: other threads would occupy a core that encoding needs.
                 ids = [self.tokenizer.encode(beginnings[0]).ids]
             else:
                 ids = self._batch_ids(beginnings, threads)
@@ -423,7 +423,7 @@ class Vocabulary:
             raise DataError(
                 f"the tokenizer cannot tokenize a text ({error}); download or train the model again"
             ) from error
-        # A start that gave fewer tokens than the limit was too short: the whole text, then.
+        # If a start gave fewer tokens than the limit, it was too short: tokenize the whole text.
         for index, (beginning, text) in enumerate(zip(beginnings, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
                 (ids[index],) = [one.ids for one in self.tokenizer.encode_batch_fast([text])]
@@ -484,9 +484,9 @@ class Vocabulary:
 
 
 def _checked(tokenizer_json: str) -> dict[str, Any]:
-    """Return the definition, unless it would harm the library.
+    """Return the definition after checks against content that would harm the library.
 
-    It is empty if it has another form, for which the library has the better error message.
+    The result is empty if the definition is malformed; the library reports this better.
     """
     try:
         definition = parse_json(tokenizer_json)
@@ -518,7 +518,7 @@ def _largest_piece(definition: dict[str, Any]) -> int:
     The library itself would copy the whole vocabulary.
     """
     pieces = definition.get("model", {}).get("vocab", ())
-    # Unigram has a list, in which the place is the id.
+    # Unigram has a list of pieces, in which the position is the id.
     if isinstance(pieces, dict):
         return cast(int, max(pieces.values(), default=-1))
     return len(pieces) - 1
@@ -541,7 +541,7 @@ def _refuse_broken(texts: list[str]) -> None:
     """Refuse values that are not texts, and texts that can't be written as UTF-8.
 
     Raises:
-        DataError: there is one.
+        DataError: there is such a value or text.
     """
     for text in texts:
         if not isinstance(text, str):
@@ -565,8 +565,8 @@ def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> lis
 def language_tag_names(languages: Iterable[str]) -> dict[str, str]:
     """Name the tag of each language, as EMS does (Mao et al. 2023).
 
-    It is ``<2de>`` from ISO 639-1, else from ISO 639-3 (``<2arz>``). Languages that differ only by
-    script carry it: ``<2zh_Hans>`` and ``<2zh_Hant>``.
+    The tag is ``<2de>`` from ISO 639-1, else a code from ISO 639-3 (``<2arz>``). Tags of languages
+    that differ only by script contain the script: ``<2zh_Hans>`` and ``<2zh_Hant>``.
     """
     found = {language.code: language for language in map(resolve_language, sorted(set(languages)))}
     short = {code: language.iso1 or language.iso3 for code, language in found.items()}

@@ -10,8 +10,8 @@ depends on the input:
   applies the map;
 - a file of vectors: the file of mapped vectors.
 
-With each, the map itself is written as ``language_map.safetensors``, so that vectors of the same
-encoder can be mapped later; ``debias.json`` says where it is from and what was measured.
+In each case, the map itself is written as ``language_map.safetensors``, so that vectors of the same
+encoder can be mapped later; ``debias.json`` records the origin of the map and its measures.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ class DebiasOptions(CheckedSettings):
     rank: Annotated[int, AtLeast(0)] | None = None
     """Directions to remove; default: chosen by held-out retrieval from the mixed pool."""
     sentences: Annotated[int, AtLeast(8)] = debias_defaults.SENTENCES
-    """Sentences of a language drawn from each source at most, held-out ones included."""
+    """Maximum number of sentences of a language drawn from each source, including held-out ones."""
     held_out_share: Annotated[float, Above(0, below=1)] = debias_defaults.HELD_OUT_SHARE
     """Share of the sentences that the map is measured on."""
     languages: tuple[str, ...] | None = None
     """Languages to read, in any code; default: all."""
     column: str | None = None
-    """Column of tables that hold sentences of one language; default: the one called by it, or
-    ``text``."""
+    """Column of tables that hold sentences of one language; default: the column named after the
+    language, or ``text``."""
     prompts: tuple[str | None, ...] = (None,)
-    """Prompts to embed with, names or texts; the map is estimated on the vectors of all, measured
-    with the first."""
+    """Prompts to embed with, names or texts; the map is estimated on the vectors of all prompts and
+    measured on those of the first one."""
     seed: int = 0
     """Seed of the draws."""
 
@@ -195,7 +195,7 @@ def debias_model(
     """
     options = options or DebiasOptions()
     read = options.read([Path(path) for path in texts])
-    # Before the model is loaded and the texts are embedded, which may take hours.
+    # Check this before loading the model and embedding the texts, which may take hours.
     if Path(output).exists() and not overwrite:
         raise DataError(
             "already exists; use --overwrite to replace it, or choose another output", path=output
@@ -213,8 +213,8 @@ def debias_model(
     vectors = []
     for prompt in options.prompts:
         before = prompt_text(encoder, prompt)
-        # Without a cache the vectors are kept only until the run ends, so that one that was stopped
-        # resumes.
+        # Without a cache the vectors are kept only until the run ends, so that a stopped run can
+        # resume.
         kept: dict[str, Any]
         if cache is None:
             file = unfinished_file(info, encoder, before, Path(output).parent)
@@ -230,7 +230,7 @@ def debias_model(
     ]
     fitted = options.fit(first, also)
     report = DebiasReport(output=Path(output), fitted=fitted, languages=read.codes)
-    # Of an encoder of another backend only the way to load it is written.
+    # For an encoder of another backend, only the information to load it is written.
     base = described_base(model, backend, backend_options or {}, dtype=dtype)
     with atomic_directory(
         output, overwrite=overwrite, ours=is_ours, entries=MODEL_ENTRIES
@@ -250,7 +250,7 @@ def debias_vectors(
     """Estimate a map from vectors of known languages; ``fitted.language_map.apply`` maps them.
 
     Args:
-        vectors: any lengths; they are scaled to 1.
+        vectors: of any length; they are scaled to length 1.
         languages: code of each.
         options: of the estimate; those on texts are ignored.
 
@@ -282,11 +282,11 @@ def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
         language_map: estimated on the encoder's vectors of length 1.
     """
     layers = [*encoder.post_pooling]
-    # The map is of cut vectors, so they are cut before it, by a layer that keeps the first rows.
+    # The map was estimated on cut vectors, so a layer before it keeps only the first dimensions.
     if encoder.dim < encoder.full_dim:
         layers.append(Dense.of(np.eye(encoder.dim, encoder.full_dim), np.zeros(encoder.dim)))
     layers.append(Normalize())
-    # A shift differs by language, which no layer knows; the other maps are one affine layer.
+    # A shift depends on the language, which no layer knows; any other map is one affine layer.
     shift = None
     if language_map.shifts is None:
         layers.append(Dense.of(language_map.weight, language_map.bias))
@@ -318,7 +318,7 @@ def _embed(
     cached: CachedEncoder, texts: LanguageTexts, progress: Progress
 ) -> Float32[ndarray, "n d"]:
     """Compute vectors of length 1 of all texts, one language at a time."""
-    # The width is known with the first vectors.
+    # The width is unknown until the first vectors.
     made: Float32[ndarray, "n d"] | None = None
     progress.start(len(texts.texts), "texts", "embedding")
     # A language at a time, as some vocabularies segment words by language.

@@ -1,6 +1,6 @@
 """Defaults of a language map's estimate, each in this one place.
 
-Apart, so that options can name them in ``--help`` without loading numpy.
+They are in a separate module, so that options can name them in ``--help`` without loading numpy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Choice of a language map: estimated on one part of the vectors, measured on the other.
 
-The panel says how much of the language is left, before and after, on sentences that the map was not
-estimated on. With translations among them the rank is chosen by retrieval from the mixed pool;
-without, all directions between the languages' means are removed, since nothing here could show that
-fewer are better.
+The panel shows how much of the language is left, before and after, on sentences that the map was
+not estimated on. If these include translations, the rank is chosen by retrieval from the mixed
+pool. Otherwise all directions between the languages' means are removed, since nothing here could
+show that fewer are better.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from interlingua.errors import DataError, count_of
 from interlingua.storage.arrays import normalize_rows
 
 MOST_RANKS = 24
-"""Ranks that are tried; of more possible ones an even choice is."""
+"""Maximum number of ranks to try; if more are possible, an even selection is tried."""
 TIMES_CHANCE = 10
-"""Lines are taken for translations if this many times more are found than chance would find."""
+"""Lines count as translations if retrieval finds this many times more of them than chance."""
 MOST_MEASURED = 20_000
-"""Held-out sentences that the panel looks at, or one of each language more; it compares each with
-each."""
+"""Maximum number of held-out sentences in the panel, plus at most one of each language; the panel
+compares every sentence with every other."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,8 +124,8 @@ def fit_and_measure(
         data: the vectors.
         also: vectors of the same sentences under other prompts; the map is estimated on these too.
         method: of the map.
-        rank: directions to remove; default: chosen by the mixed pool of held-out translations, all
-            without any.
+        rank: directions to remove; default: chosen by the mixed pool of held-out translations, or
+            all if there are no translations.
         held_out_share: of the groups, from 0 to 1.
         seed: of the draw of held-out groups.
 
@@ -146,7 +146,7 @@ def fit_and_measure(
         for language in sorted(set(fit.languages))
     )
     statistics = language_statistics(blocks, need_covariance=method == "erase")
-    # Files of equally many lines need not be translations; then each sentence is on its own.
+    # Files with equal numbers of lines may not be translations; then each sentence is a group.
     if rest.has_translations and not _are_translations(rest):
         rest = replace(rest, groups=np.arange(len(rest.groups)))
     ranks: dict[int, PoolMeasures] = {}
@@ -154,9 +154,9 @@ def fit_and_measure(
         for candidate in ranks_to_try(len(statistics.languages)):
             candidate_map = fit_language_map(statistics, method, candidate)
             ranks[candidate] = replace(rest, vectors=candidate_map.apply(rest.vectors)).pool()
-        # Of equal ones the smallest rank, which takes the least out of the vectors.
+        # Of equal scores choose the smallest rank, which removes the least from the vectors.
         rank = max(ranks, key=lambda r: (ranks[r].mixed_pool, ranks[r].own_pool, -r))
-    # Both panels compare with the means of the other part, mapped in the same way.
+    # Both panels compare with the language means of the estimation part, mapped in the same way.
     language_map = fit_language_map(statistics, method, rank)
     fit_mapped = language_map.apply(fit.vectors, fit.languages)
     rest_mapped = replace(rest, vectors=language_map.apply(rest.vectors, rest.languages))
@@ -175,7 +175,7 @@ def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
 
     Args:
         data: the vectors.
-        means: of each language, sorted by code, of other sentences mapped in the same way.
+        means: mean of each language, sorted by code, over other sentences mapped in the same way.
     """
     numbers = data.numbers
     # |x - m|^2 without |x|^2, which is the same for all means of a row.
@@ -221,9 +221,9 @@ def ranks_to_try(languages: int) -> list[int]:
 def _are_translations(data: LabeledVectors) -> bool:
     """Return whether groups really are translations.
 
-    They are if far more are found than chance would find.
+    They are if retrieval finds far more of them than chance would.
     """
-    # Chance finds one in as many sentences as the pool has, most often in the smallest pool.
+    # In a pool of N sentences chance finds one in N, so its share is largest in the smallest pool.
     smallest_pool = int(np.bincount(data.numbers).min())
     return data.pool().own_pool > min(0.5, TIMES_CHANCE / smallest_pool)
 
@@ -241,7 +241,7 @@ def _require_both_parts(data: LabeledVectors, fit: LabeledVectors, rest: Labeled
 def _held_out(groups: Int64[ndarray, " n"], share: float, seed: int) -> Bool[ndarray, " n"]:
     """Draw whole groups to hold out.
 
-    So no held-out sentence has a translation among those of the estimate.
+    Therefore no held-out sentence has a translation among the sentences of the estimate.
     """
     chosen = np.random.default_rng(seed).random(int(groups.max()) + 1) < share
     return np.asarray(chosen[groups])

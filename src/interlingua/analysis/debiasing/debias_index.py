@@ -56,8 +56,8 @@ def debias_index(
     Args:
         vectors: a ``.npy`` file of shape (N, D).
         output: the new folder, with ``vectors.npy`` and the map.
-        labels: a text file, the language of each vector a line; needed by an estimate and by a map
-            that is a shift, refused with any other map.
+        labels: a text file with the language of each vector, one per line; needed for an estimate
+            and for a map that is a shift, refused with any other map.
         language_map: a map, or the folder that ``debias`` wrote, to apply; default: estimate one
             from the vectors.
         options: of the estimate.
@@ -69,7 +69,7 @@ def debias_index(
 
     Raises:
         ConfigError: neither labels nor a map are set, or labels with a map that is not a shift.
-        DataError: a file is missing or damaged, or lines and vectors are not equally many.
+        DataError: a file is missing or damaged, or the numbers of lines and vectors differ.
         CheckpointError: the map is missing or damaged.
     """
     options = options or DebiasOptions()
@@ -81,7 +81,7 @@ def debias_index(
     report: DebiasReport | None = None
     if fitted is not None:
         report = DebiasReport(output=Path(output), fitted=fitted, languages=found.languages)
-    # In blocks to the disk: neither the vectors nor the mapped ones are ever whole in memory.
+    # Write in blocks, so that memory never holds all of the original or of the mapped vectors.
     with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
         collect_vectors(
             _mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE
@@ -138,14 +138,14 @@ def debias_arrays(
 
     Args:
         vectors: of shape (N, D).
-        labels: the language of each vector, or a text file with one a line.
+        labels: the language of each vector, or a text file with one language per line.
         language_map: see ``debias_index``.
         options: of the estimate.
         progress: receives the vectors done.
 
     Raises:
         ConfigError: see ``debias_index``.
-        DataError: these are no vectors, or not as many as labels.
+        DataError: the array does not hold vectors, or the numbers of vectors and labels differ.
     """
     table = np.asarray(vectors)
     _check_table(table, None)
@@ -215,7 +215,7 @@ def _mapped(
     progress.start(len(table), "vectors", "mapping vectors")
     for start in range(0, len(table), _BLOCK_ROWS):
         block = np.asarray(table[start : start + _BLOCK_ROWS], dtype=np.float32)
-        # NaN would pass through the map without a sign of it.
+        # The map would pass NaN on without an error.
         if not np.isfinite(block).all():
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
             raise DataError(
@@ -257,7 +257,7 @@ def _labels(path: Path, count: int) -> list[str]:
 
 
 def _codes(names: Iterable[str]) -> list[str]:
-    # Each name is resolved once: there may be millions of few languages.
+    # Resolve each name once: there may be millions of names, but they are of few languages.
     codes: dict[str, str] = {}
     labels = []
     for name in names:

@@ -6,11 +6,11 @@ Every source gives sentences with their language, and groups of sentences that m
   many lines;
 - a folder of ``<a>-<b>.tsv`` pair files, a single file of pairs in any known format, or a prepared
   corpus: a pair makes a group, and pairs that share a sentence are one group;
-- a text file, or a table with a column of sentences, that is called by its language: each sentence
-  is a group of its own.
+- a text file, or a table with a column of sentences, that is named after its language: each
+  sentence is a group of its own.
 
-Equal numbers of lines do not prove that lines are translations; ``debias`` asks the encoder before
-it relies on it.
+Equal numbers of lines do not prove that lines are translations; ``debias`` checks this with the
+encoder before it uses the groups.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ def read_language_texts(
     chosen: set[str] | None = None
     if languages is not None:
         chosen = {full_code(language) for language in languages}
-    # Each sentence of a language once; groups that share one are joined through its place.
+    # Keep each sentence of a language once; groups that share a sentence are joined by its place.
     place_of: dict[tuple[str, str], int] = {}
     links: list[tuple[int, int]] = []
     for path in paths:
         for group in _groups_of(path, sentences, seed, column):
             kept = [item for item in group if chosen is None or item[0] in chosen]
-            # A pair with one language left out is left out as a whole: else English would come
-            # from the pairs of all other languages, too.
+            # If one language of a pair is not chosen, leave out the whole pair. Otherwise English
+            # sentences would also come from the pairs of languages that are not chosen.
             if len(kept) < min(2, len(group)):
                 continue
             places = [place_of.setdefault(item, len(place_of)) for item in kept]

@@ -1,11 +1,11 @@
 """Retrieval from one pool of many languages, for texts that are translations in groups of any size.
 
 Each sentence has a language and a group: sentences of one group mean the same. Line-aligned files
-make groups of L sentences, a bitext makes groups of two. For a sentence q and a sentence t of its
-group in another language, t is found in its own pool if no other sentence of t's language is nearer
-to q, and in the mixed pool if no sentence of any language is, the rest of the group set aside. The
-measures are those of ``evaluation`` for line-aligned files; this module has them for pairs, and for
-a sample that fits in memory.
+make groups of L sentences, a bitext makes groups of two. Let q be a sentence, and t a sentence of
+its group in another language. Then t is found in its own pool if no other sentence of t's language
+is nearer to q, and in the mixed pool if no sentence of any language is nearer; the rest of the
+group is ignored. ``evaluation`` has the same measures for line-aligned files; this module has them
+for pairs, and for a sample that fits in memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 _BLOCK = 1024
-"""Queries to hold the similarities of at a time."""
+"""Number of queries whose similarities are in memory at a time."""
 
 
 class PoolMeasures(NamedTuple):
@@ -31,7 +31,7 @@ class PoolMeasures(NamedTuple):
             translations.
         mixed_pool: translations found among the sentences of all languages; also NaN without
             translations.
-        same_language: sentences with a nearest other sentence of their own language.
+        same_language: sentences whose nearest other sentence is in their own language.
     """
 
     own_pool: float
@@ -54,8 +54,8 @@ def measure_pool(
         languages: number of each sentence's language, from 0.
         groups: sentences of equal numbers are translations of one another.
     """
-    # By language, so that the sentences of each are one slice of a row of similarities, from its
-    # start to the next one's.
+    # Sort by language, so that the sentences of each language are one slice of a row of
+    # similarities, from its start to the start of the next language.
     order = np.argsort(languages, kind="stable")
     vectors = vectors[order]
     languages = languages[order]
@@ -75,8 +75,8 @@ def measure_pool(
             own_language = languages[query]
             translations = members[groups[query]]
             of_translations = scores[translations]
-            # Without its group, the query itself included: what is left competes with each
-            # translation in turn.
+            # Exclude the group of the query, and the query itself. The remaining sentences compete
+            # with each translation in turn.
             scores[translations] = -np.inf
             nearest_by_language = np.maximum.reduceat(scores, starts)
             nearest = nearest_by_language.max()
@@ -87,7 +87,7 @@ def measure_pool(
                 if target == query or language == own_language:
                     continue
                 counts[own_language, language] += 1
-                # A tie is not found.
+                # A translation in a tie does not count as found.
                 found_own[own_language, language] += score > nearest_by_language[language]
                 found_mixed[own_language, language] += score > nearest
                 nearest_abroad = max(nearest_abroad, score)

@@ -23,9 +23,9 @@ async function call(path, body, signal) {
   throw new Error(message ?? `The server, or a proxy, answered with status ${reply.status} and no reason; try again later.`);
 }
 
-// Runs work with its state in a status line. Work returns a function that shows its result and returns a summary.
-// It is called only if no newer work of the same kind has begun. The requests of older work are aborted, by the signal
-// that work gets, and so the server drops them.
+// Runs `work` and shows its state in a status line. `work` returns a function, which shows the result and returns a
+// summary. This function is called only if no newer work of the same kind has started. The signal that `work` gets
+// aborts the requests of older work, so that the server drops them.
 function runner(status, clear = () => {}) {
   let newest = new AbortController();
   return async (work) => {
@@ -69,7 +69,7 @@ function onSubmit(section, work) {
 // The language that a field names; "" where the model needs none and the field is not shown.
 const codeIn = (id) => (byId(id).closest("[data-needs][hidden]") ? "" : byId(id).value.trim());
 
-// As voices and fonts are chosen: deu_Latn is de. What is no code is "", which stands for an unknown language.
+// The tag by which browsers choose voices and fonts: "de" for deu_Latn. A text that is not a code gives "", an unknown language.
 function languageTag(code) {
   try {
     const tag = new Intl.Locale(code.trim().replaceAll("_", "-")).minimize().toString();
@@ -82,7 +82,7 @@ function languageTag(code) {
 const written = (name, text, code, attributes = {}) =>
   element(name, text, { dir: "auto", lang: languageTag(code ?? ""), ...attributes });
 
-// Seen by screen readers alone.
+// Visible only to screen readers.
 const spoken = (text, attributes = {}) => element("span", text, { class: "spoken", ...attributes });
 
 function tableWith(caption, heads, attributes = {}) {
@@ -96,7 +96,7 @@ const columnHeads = (names) => names.map((name) => element("th", name, { scope: 
 
 // A table of numbers with cells that are colored from the smallest to the largest; `best` marks cells.
 function matrix(caption, rowHeads, colHeads, values, best = () => false) {
-  const all = values.flat(); // too many for the arguments of a call
+  const all = values.flat(); // too many values to pass as arguments of Math.min
   const lowest = all.reduce((least, value) => Math.min(least, value), Infinity);
   const range = all.reduce((most, value) => Math.max(most, value), -Infinity) - lowest || 1;
   const table = tableWith(caption, [element("td"), ...colHeads], { class: "matrix" });
@@ -193,7 +193,7 @@ function tsv(pairs) {
 }
 
 function tmx(pairs) {
-  const [source, target] = codes.map((code) => languageTag(code ?? "") || "und"); // as XML has them, by BCP 47
+  const [source, target] = codes.map((code) => languageTag(code ?? "") || "und"); // language tags of BCP 47, as XML requires
   const variant = (code, text) => `<tuv xml:lang="${code}"><seg>${escaped(text.replace(notXml, ""))}</seg></tuv>`;
   const score = ({ probability }) => (probability === null ? "" : `<prop type="score">${probability}</prop>`);
   const units = pairs.map(
@@ -220,7 +220,7 @@ for (const button of document.querySelectorAll("[data-form]")) {
   });
 }
 
-// A link would be followed without the key.
+// A plain link would send its request without the key.
 const saveDocument = runner(byId("document-status"));
 byId("document").addEventListener("click", () =>
   saveDocument(async (signal) => {
@@ -262,7 +262,7 @@ function hitItem(hit) {
     item.append(line);
   }
   item.append(written("p", hit.text, hit.language));
-  // The id of a chunk ends with its number; that of a section with its offset already.
+  // The id of a chunk ends with its number; the id of a section already ends with its offset.
   const isChunk = hit.id.startsWith(hit.document) && /#\d+$/.test(hit.id.slice(hit.document.length));
   const places = [isChunk ? `${hit.id} (offset ${hit.offset})` : hit.id, ...hit.places].join(", ");
   item.append(element("p", `${hit.language || "language unknown"} · ${places} · ${hit.score.toFixed(3)}`, { class: "origin" }));

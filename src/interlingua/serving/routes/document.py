@@ -45,9 +45,9 @@ ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
 ENDS_WITHOUT_WORD = r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
-"""Pattern of the end of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that
-ends with a letter for a wrong name. Programs differ in which classes of Unicode a pattern may name,
-so those of Latin-1 are listed; the server takes all."""
+"""Pattern of the end of a prompt that is a text: ``EncodingSettings.prompt_text`` regards a text
+that ends with a letter as a wrong name. Programs support different Unicode classes in a pattern, so
+the characters of Latin-1 are listed; the server accepts all characters."""
 
 
 def document_of_model(

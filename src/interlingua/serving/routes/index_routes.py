@@ -102,7 +102,7 @@ def index_router(
                 added = index.add(searcher.model.chunked(passages), embed, checks_all=False)
                 index.finish()
             searcher.refresh(after=0)
-            # A passage that is cut counts with its chunks, as it does in the index.
+            # A passage that is split counts as its chunks, as it does in the index.
             counts = {"added": added.added, "replaced": added.replaced, "deleted": added.deleted}
             return {**counts, "unchanged": added.unchanged, "passages": index.count()}
 
@@ -133,7 +133,7 @@ def _passages(body: AddRequest) -> list[Passage]:
     """Return the passages of a request.
 
     Raises:
-        RequestError: one has no id or text, or another field of a wrong type; it is named.
+        RequestError: a passage has no id or text, or a field of a wrong type; its row is named.
     """
     columns = PassageColumns(
         body.text_column, body.title_column, body.id_column, body.language_column

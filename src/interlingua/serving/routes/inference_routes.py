@@ -155,7 +155,7 @@ def status_router(
             }
         )
 
-    @router.head("/health", include_in_schema=False)  # load balancers ask so
+    @router.head("/health", include_in_schema=False)  # load balancers use HEAD
     @router.get("/health")
     async def health() -> Response:
         """Return whether requests are answered."""

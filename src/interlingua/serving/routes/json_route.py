@@ -40,9 +40,10 @@ MOST_FIELDS = 100
 MOST_FIELDS_OF_ALL = 100_000
 """Maximum number of fields of all objects in a request together."""
 INLINE_BYTES = 64 * 1024
-"""A larger body is read in a thread; the worst of this size takes 4 ms, a thread 0.1 ms."""
+"""Maximum size of a body that is read without a thread; the slowest such body takes 4 ms, starting
+a thread takes 0.1 ms."""
 COUNTED_BYTES = 1 << 18
-"""Number of bytes that are counted at a time: NumPy's temporary arrays stay in the cache."""
+"""Number of bytes per counting step, so that NumPy's temporary arrays stay in the cache."""
 
 
 def as_whole_number(value: Any) -> Any:
@@ -53,11 +54,11 @@ def as_whole_number(value: Any) -> Any:
 
 
 WHOLE_NUMBER = BeforeValidator(as_whole_number)
-"""Behind the limits of a ``StrictInt``: JSON may write 3 as 3.0."""
+"""Validator to list after the limits of a ``StrictInt``, because JSON may write 3 as 3.0."""
 
 
 class Body(BaseModel):
-    """A body of a request, or an object in it: a field that is null is as if it were absent."""
+    """A body of a request, or an object in it; an optional field with null counts as absent."""
 
     @model_validator(mode="before")
     @classmethod
@@ -90,7 +91,7 @@ class Body(BaseModel):
 
 
 class StrictRoute(APIRoute):
-    """A route with a function from the request and a body of JSON to a response."""
+    """A route whose function takes the request and a JSON body, and returns a response."""
 
     def get_route_handler(self) -> Handler:
         """Return the handler that parses and checks the body (called by FastAPI)."""
@@ -101,8 +102,8 @@ class StrictRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            # A page of another site can send other kinds, but not this one, without asking this
-            # server first.
+            # Without a preflight request, a page of another site can send other content types, but
+            # not this one.
             if kind != "application/json":
                 raise RequestError(
                     415,
@@ -150,7 +151,7 @@ class DirectRoutes:
             await self.app(scope, receive, send)
             return
         route, handle = found
-        # By the route the guards name the path in their counters.
+        # The guards get the path for their counters from the route.
         scope["route"] = route
         try:
             response = await handle(Request(scope, receive))
@@ -180,14 +181,14 @@ def _read_large(model: type[BaseModel], body: bytes, limits: ServeSettings) -> B
     """Read a large body in a thread.
 
     The parser keeps Python's lock until it is done, which takes a second for millions of values.
-    So values are counted first, in steps that give the lock back.
+    So values are counted first, in steps that release the lock.
     """
     values, fields = count_values(body)
     if fields > MOST_FIELDS_OF_ALL:
         raise RequestError(
             400, f"the body has {fields:,} fields in objects; send only the fields of /openapi.json"
         )
-    # Two lists of texts, or of lists of token ids.
+    # A request may have two lists, of texts or of lists of token ids.
     most = 2 * (limits.max_texts + limits.max_request_tokens)
     if values > most:
         raise RequestError(
@@ -203,7 +204,7 @@ def count_values(body: bytes) -> tuple[int, int]:
         body: JSON, or anything else.
 
     Returns:
-        The number of values, in which an empty list or object counts twice, and that of fields.
+        The number of values, where an empty list or object counts as two, and that of fields.
     """
     values = 1
     fields = 0
@@ -220,7 +221,7 @@ def count_values(body: bytes) -> tuple[int, int]:
         plain = part.replace(b"\\\\", b"").replace(b'\\"', b"")
         characters = np.frombuffer(plain, dtype=np.uint8)
         marks = characters == ord('"')
-        # The parity of a sum of bytes outlives its overflow.
+        # The sum of bytes may overflow, but its parity stays correct.
         is_in_string = (np.cumsum(marks, dtype=np.uint8) % 2 == 1) != is_inside
         outside = characters[~is_in_string]
         counts = np.bincount(outside, minlength=128)
@@ -318,7 +319,7 @@ def _first_fault(model: type[BaseModel], error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     first = faults[0]
     name = str(first["loc"][0])
-    # A field of several forms has a fault for each of them, and none says what was meant.
+    # A field with several allowed types has a fault for each type; none shows the intended type.
     of_field = [fault for fault in faults if fault["loc"][:1] == first["loc"][:1]]
     if len(of_field) > 1:
         field = model.model_fields.get(name)

@@ -2,8 +2,8 @@
 
 The linked texts are scored as ``interlingua score`` scores pairs, and the score's calibration gives
 the probability that both texts are translations. A calibration holds for one language pair, one
-model with its prompt and data type, and one way of scoring. If a request has none that fits, its
-links have no probability, and the reply says why.
+model with its prompt and data type, and one way of scoring. If no calibration fits a
+request, its links have no probability, and the reply says why.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from interlingua.storage.locate import hub_name, locate
 OWN_FILE = "calibration.json"
 """File in a model's folder that is read if no other file is named."""
 LEAST_LINKS = 40
-"""Minimum number of links for estimating the share of right ones; below it, that of the calibration
-is used."""
+"""Minimum number of links for estimating the share of right links; with fewer links, the share of
+the calibration is used."""
 DTYPE = "dtype="
 """Prefix of the data type in a model's identity."""
 NO_FILE = (
@@ -59,7 +59,7 @@ class LinkCalibrations:
     """The calibrations of a server.
 
     Args:
-        model: that is served; at least one calibration must be of it.
+        model: the served model; at least one calibration must belong to it.
         path: a file of calibrations.
 
     Raises:
@@ -78,7 +78,7 @@ class LinkCalibrations:
                 f"{path}: all calibrations are for other models; create one: interlingua score"
                 f" MODEL BITEXT --learn {path} --parallel TRUSTED"
             )
-        # All of them now, so that a file that can't be used is known before the first request.
+        # Check all of them now, so that an unusable file is reported before the first request.
         for pair, one in self._known.items():
             try:
                 ScoreConfig.of_scoring(one.scoring)

@@ -1,7 +1,7 @@
 """OpenAI's embeddings protocol: ``/v1/embeddings`` and ``/v1/models``.
 
-Clients differ in what they take for the base of these paths, so they exist without ``/v1`` too, and
-where clients of Azure look for them.
+Clients use different bases for these paths, so the paths also exist without ``/v1``, and where
+clients of Azure expect them.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def _refuse_blank_input(texts: list[str]) -> None:
 
 
 def _inputs(given: Any) -> tuple[list[str], list[list[int]] | None]:
-    """Return texts and lists of token ids, whichever was sent; the lists are None for texts."""
-    # The first element has the form of all, as pydantic has checked; no list is empty.
+    """Return texts and None, or, if token ids were sent, an empty list and the lists of ids."""
+    # All elements have the form of the first one, as pydantic has checked; no list is empty.
     if isinstance(given, str):
         return [given], None
     if isinstance(given[0], str):

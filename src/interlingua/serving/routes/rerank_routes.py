@@ -1,7 +1,7 @@
 """Reranking routes: texts ordered by their cosine with a question.
 
 Cohere's and Jina's clients send ``documents``, those of text-embeddings-inference ``texts``. A
-cosine of two vectors is no cross-encoder's score; it orders texts of all languages by meaning.
+cosine of two vectors is not a cross-encoder's score; it orders texts of all languages by meaning.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def rerank_router(service: Service, documented: dict[int | str, dict[str, Any]])
         vectors, text_tokens = await _embed(service, request, body, texts, "passage")
         cosines = np.clip(vectors @ question[0], -1, 1)
         tokens = query_tokens + text_tokens
-        # Of equal cosines the first one comes first.
+        # Texts with equal cosines keep their order.
         order = np.argsort(-cosines, kind="stable")[: body.top_n].tolist()
         if body.documents is None:
             found = []

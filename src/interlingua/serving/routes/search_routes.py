@@ -68,7 +68,7 @@ async def from_index(request: Request, read: Callable[[], _Result]) -> _Result:
     """Read or change an index in a thread.
 
     Args:
-        request: its line in the log names a damaged index.
+        request: its line in the log gets the error of a damaged index.
         read: to call.
 
     Raises:
@@ -76,7 +76,7 @@ async def from_index(request: Request, read: Callable[[], _Result]) -> _Result:
     """
     try:
         return await asyncio.to_thread(read)
-    # No fault of the client, who has no use for the paths that it names.
+    # This is not the client's fault, and the client has no use for the paths in the message.
     except CheckpointError as error:
         request.state.log["error"] = str(error)
         raise RequestError(500, _UNREADABLE) from error
@@ -131,7 +131,7 @@ def search_router(
             try:
                 return ranked()
             except CheckpointError:
-                # Compaction removes old versions, one of which this process may still have read.
+                # Compaction removes old versions, and this process may still use one of them.
                 searcher.refresh(after=0)
                 return ranked()
 

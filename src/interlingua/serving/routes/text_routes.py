@@ -293,7 +293,7 @@ def _embed_in_queue(
             counted=False,
         )
         waiting = asyncio.run_coroutine_threadsafe(coroutine, loop)
-        # After the time of the request no client waits for this thread.
+        # When the time of the request is over, no client waits for this thread any more.
         try:
             vectors, _ = waiting.result(max(0.0, end - time.monotonic()))
             if visible:

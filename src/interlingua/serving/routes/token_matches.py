@@ -1,6 +1,7 @@
 """Matches of tokens of two sentences by last-layer states: MEXMA (Janeiro et al. 2024).
 
-The tokens of a translation are near to each other where states know little of languages.
+If the states have little information about languages, the tokens of translations are near to each
+other.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ class SentencePair(NamedTuple):
 
     Attributes:
         tokenized: both.
-        is_text: of each sentence, which tokens represent a part of it; not the special ones.
-        spans: those tokens.
+        is_text: for each token of each sentence, True if it represents a part of the sentence;
+            special tokens do not.
+        spans: the tokens with True, and their positions.
     """
 
     tokenized: TokenizedTexts
@@ -56,7 +58,7 @@ def tokenized_pair(
 
     Args:
         model: the encoder.
-        texts: a sentence and another one.
+        texts: the two sentences.
         languages: their codes, for vocabularies that need them.
         auto_truncate: cut a sentence that is too long; otherwise refuse it.
 
@@ -73,12 +75,12 @@ def tokenized_pair(
         )
         (ids,) = tokenized.sequences
         truncated += tokenized.truncated
-        # The tokenizer knows the positions of tokens; the ids are cut at the model's limit, it is
-        # not.
+        # The tokenizer gives the positions of tokens. The ids are cut at the model's limit, but the
+        # tokenizer's output is not.
         vocabulary = model.encoder.vocabulary
         text = vocabulary.as_read(text, language=language)
         offsets = vocabulary.tokenizer.encode(text).offsets[: len(ids)]
-        # A text without tokens has an unknown one in their place, which represents no part of it.
+        # A text without tokens gets one unknown token, which represents no part of the text.
         is_text = [bool(offsets) and token not in special for token in ids]
         spans = [place for place, kept in zip(offsets, is_text, strict=bool(offsets)) if kept]
         found.tokenized.sequences.append(ids)
