@@ -28,7 +28,7 @@ Q8_BLOCK = 32
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3
 """llama.cpp's types of tokens."""
 SENTENCEPIECE_NORMALIZERS = {"Precompiled", "Replace", "Strip"}
-"""Names of the normalizers of SentencePiece models; llama.cpp itself joins spaces, like Replace, and strips."""
+"""Names of normalizers of SentencePiece models; llama.cpp itself joins spaces and strips."""
 LAYER_NAMES = {
     "query": "attn_q",
     "key": "attn_k",
