@@ -203,7 +203,7 @@ def document_languages(
     """Return the languages of a pair: as given, else from its folders or ``pair_languages``."""
     if pair.languages is None:
         return pair_languages(pair.source, pair.target, given)
-    # Languages of options go before those of folders.
+    # Languages from options take precedence over those from folders.
     named = (given[0] or pair.languages[0], given[1] or pair.languages[1])
     return pair_languages(pair.source, pair.target, named)
 
@@ -278,7 +278,7 @@ def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str,
 
 
 def refuse_bitext_name(links: str | None) -> None:
-    """Refuse a name of a file of links if its suffix is that of a file of linked sentences.
+    """Refuse a name for the links if it has a suffix that is for files of linked sentences.
 
     Raises:
         ConfigError: the name has such a suffix.
@@ -500,8 +500,8 @@ class Aligner:
     Args:
         encode: see ``Encode``.
         config: how to search.
-        source_language: in any code, for encoders that need it and for the pairs; default: that of
-            the file's name.
+        source_language: any code of the source's language, for encoders that need it and for the
+            pairs; default: the language in the file's name.
         target_language: code of the target's language, or None.
         split: the documents are plain text, to be split into sentences first.
         columns: the columns of tables (CSV, XLSX) that hold the sentences; default: those named
@@ -581,9 +581,9 @@ class Aligner:
         spans: tuple[CueSpans, CueSpans] | None = None,
         progress: Progress = SILENT,
     ) -> list[Link]:
-        """Find the links between two documents, with their costs rounded as they are written.
+        """Find the links between two documents, and round their costs as in a file of links.
 
-        See ``align``.
+        For the arguments, see ``align``.
         """
         found = self.align(source, target, languages=languages, spans=spans, progress=progress)
         if found.times is not None:
@@ -759,7 +759,7 @@ def _with_fields(pair: TextPair, label: str, times: Mapping[str, str], *, is_one
         pair: of a link.
         label: of the documents; empty for two documents.
         times: of the link; empty unless both documents are subtitles.
-        is_one: all pairs are of these documents and have the same fields.
+        is_one: whether all pairs are from the same two documents, and thus have the same fields.
     """
     fields = {"file": label, **times} if label else times
     if not fields:
@@ -826,7 +826,7 @@ class SentenceBlocks:
             self._runs = np.cumsum(borders)
         self.known: KnownBlocks = np.zeros((0, len(sentences)), bool)
         self.vectors: BlockVectors = np.zeros((0, len(sentences), 0), np.float32)
-        # Size and last sentence of the block that has the vector of a text.
+        # For each text, the place of its vector in ``vectors``: size - 1 and last sentence.
         self._places: dict[str, tuple[int, int]] = {}
 
     def texts(self, size: int, needed: Bool[ndarray, " n"]) -> dict[int, str]:
@@ -873,10 +873,10 @@ def align_sentences(
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
     Single sentences are aligned first. If a one-to-one link is in doubt, the blocks of two
-    sentences are embedded and all is aligned again, then those of three, and so on. If both
-    documents have known headings, headings are linked with headings only. If the times of both
-    documents are known, the links of single sentences by meaning determine how these times differ,
-    and then all links are found by meaning and times.
+    sentences are embedded, and the documents are aligned again. The same is then done with blocks
+    of three sentences, and so on. If both documents have known headings, headings are linked with
+    headings only. If the times of both documents are known, the links of single sentences by
+    meaning determine how these times differ, and then all links are found by meaning and times.
 
     Args:
         source: one document.
@@ -902,7 +902,7 @@ def align_sentences(
         for side, wanted in zip(sides, texts, strict=True):
             side.embed(size, wanted, progress)
         known = (source.known, target.known)
-        # Links of at most ``size`` sentences on a side, which is as far as blocks are known.
+        # A link has at most ``size`` sentences on a side, because larger blocks are not known yet.
         reached = replace(config, max_sentences=size + 1)
         search = functools.partial(
             align_blocks, source.vectors, target.vectors, reached, known=known, kinds=kinds
@@ -955,8 +955,8 @@ def with_blank_lines(
     for link in links:
         source = tuple(filled[0][number] for number in link.source)
         target = tuple(filled[1][number] for number in link.target)
-        # A blank line between two sentences of one link comes before the link. An empty side has no
-        # last line, and no line precedes line 0.
+        # A blank line between two sentences of one link comes before the link. For an empty side,
+        # the end is line 0, so that no blank line of this side is added.
         leave_alone(max(source, default=0), max(target, default=0))
         found.append(Link(source, target, link.cost))
     leave_alone(*lengths)
@@ -1021,7 +1021,7 @@ def align_documents(
         progress: receives the progress of the work.
 
     Raises:
-        DataError: one of two documents can't be aligned; those of a list are in the report.
+        DataError: one of two documents can't be aligned; with a list, the report has the error.
     """
     with contextlib.ExitStack() as stack:
         journal = None
@@ -1046,7 +1046,7 @@ def align_documents(
                 texts,
                 languages=document_languages(first, aligner.languages),
             )
-        # If documents failed, the journal is kept for a run of only these.
+        # If documents failed, the journal is kept, so that a later run aligns only these.
         if journal is not None and not aligner.report.failed:
             journal.path.unlink(missing_ok=True)
     return aligner.report
@@ -1100,7 +1100,7 @@ class AlignJournal:
         self.done: set[tuple[str, ...]] = set(map(tuple, done))
 
     def has(self, pair: DocumentPair) -> bool:
-        """Return whether these documents were aligned and are unchanged, as are their links."""
+        """Return whether these documents were aligned, and they and their links are unchanged."""
         # The digest of three files comes last, because it takes the most time.
         return (
             bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done

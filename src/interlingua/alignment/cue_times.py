@@ -2,9 +2,9 @@
 
 Two files of one film differ by an offset (another intro), by a rate (25 against 23.976 frames a
 second), and by another offset after each cut. Links found by meaning are the anchors. The
-rate is one of a list of usual rates or the median slope between anchors: the one with which most
-anchors agree. The offset at a cue is the median of the anchors around it. Times are not used for a
-cue if most of the anchors around it disagree.
+candidates for the rate are a list of usual rates and the median slope between anchors; the rate is
+the candidate with which most anchors agree. The offset at a cue is the median of the anchors around
+it. Times are not used for a cue if most of the anchors around it disagree.
 
 The distance of two blocks of cues is the part of the longer one that they do not share. A small
 difference does not count.
@@ -141,7 +141,7 @@ def time_distances(
 
     Args:
         source: spans of the source's sentences in the target's time.
-        target: spans of the target's.
+        target: spans of the target's sentences.
         shape: sentences in a block of the source, and of the target.
         places: last sentences of the blocks.
     """
@@ -171,7 +171,7 @@ def _block_spans(spans: CueSpans, size: int, places: slice) -> CueSpans:
 
 
 def alone_shares(spans: CueSpans, others: CueSpans) -> Float64[ndarray, " n"]:
-    """Compute the part of each span in which no other span is; 0 if its time is unknown.
+    """Compute the share of each span that no span of the other side covers; 0 for unknown times.
 
     Args:
         spans: of one side.
@@ -181,7 +181,7 @@ def alone_shares(spans: CueSpans, others: CueSpans) -> Float64[ndarray, " n"]:
     if not len(known):
         return np.zeros(len(spans))
     order = known[np.argsort(known[:, 0], kind="stable")]
-    # Spans may overlap: each is cut to the part after those before it.
+    # Spans may overlap: keep only the part of each span after the ends of all earlier spans.
     latest = np.maximum.accumulate(order[:, 1])
     starts = np.maximum(order[:, 0], np.concatenate([[-np.inf], latest[:-1]]))
     ends = np.maximum(starts, order[:, 1])

@@ -35,7 +35,7 @@ from interlingua.storage.json_text import parse_json
 from interlingua.storage.remote import WILD
 
 Paths = PathLike | Sequence[PathLike]
-"""A folder, a file, a pattern, several of them with commas, or a list of them."""
+"""A folder, a file, a pattern, several of these separated by commas, or a list of these."""
 _SEPARATORS = re.compile(r"[._\-]")
 _SAMPLED_UNITS = 50
 """Units per place (start, middle and end) of a document by which its language is identified."""
@@ -48,7 +48,7 @@ class DocumentFile(NamedTuple):
         path: of the file.
         name: path below the folder that was named, with ``/``.
         side: 0 source, 1 target, -1 if the language decides.
-        folder: name of the folder that was named, or of the file's folder.
+        folder: name of the folder to which ``name`` is relative.
     """
 
     path: Path
@@ -173,7 +173,7 @@ def _languages_of_part(part: str) -> list[str]:
         return [str(whole)]
     tokens = _SEPARATORS.split(part)
     found = []
-    # A locale before its parts: "pt-BR" is not Breton.
+    # Look for a locale before its parts: the "BR" of "pt-BR" is not the code of Breton.
     for ends in ((tokens[-2:], tokens[-1:]), (tokens[:2], tokens[:1])):
         for end in ends:
             code = find_in_name("-".join(end)) if len(end[-1]) > 1 else None
@@ -245,7 +245,7 @@ def document_language(
 ) -> str:
     """Return the language of a document: declared, in its name, or identified; else empty.
 
-    If both languages are specified, only these are searched in a name.
+    If the options specify both languages, a name is searched only for these two.
     """
     if document.language:
         return document.language

@@ -10,8 +10,9 @@ links among all,
 
 .. math:: P(right | s) = 1 - w \, g(s) / f(s)
 
-The ratio f / g is a curve fitted to both as in calibration. Half of the wrong links score below
-their median, and few right ones do, so w is twice the share of links that score below it.
+The ratio f / g is a curve that is fitted to the scores of links and of wrong links, as in
+calibration. Half of the wrong links score below their median, and few right ones do, so w is twice
+the share of links that score below it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 r"""Which documents of two languages are translations of each other, by names or by vectors.
 
-Names decide where a name without its language belongs to exactly one document on each side
-(``pair_by_names``). Other documents are paired by vectors (``pair_documents``):
+Two documents are paired by names if no other document on either side has the same name without its
+language (``pair_by_names``). Other documents are paired by vectors (``pair_documents``):
 
 1. Sentence vectors are centered by the mean of their side, which removes most of the language. A
-   document vector is their mean, weighted by length and by how few documents have the sentence
-   (Thompson and Koehn, EMNLP 2020). The k nearest documents in either direction are candidates,
-   by exact search.
+   document vector is the weighted mean of its sentences' vectors. The weight of a sentence rises
+   with its length, and falls with the number of documents that have it (Thompson and Koehn, EMNLP
+   2020). The k nearest documents in either direction are candidates, by exact search.
 2. A candidate is scored by its sentences: the mean of each sentence's best similarity on the other
    side, in both directions (BiMax, arXiv 2510.15577). Two changes make the score sharper. The
    similarity of two sentences is lowered by the mean similarity of each to its nearest ones in a
@@ -391,13 +391,14 @@ def _scores(own: _Sentences, others: Sequence[_Sentences]) -> Float64[ndarray, "
 
 
 def margins(found: ScoredCandidates, forbidden: Bool[ndarray, " c"]) -> Float64[ndarray, " c"]:
-    """Compute the margin of each candidate over the best others of both of its documents.
+    """Compute the margin of each candidate over the best other candidates of its two documents.
 
     See the module for the equation.
 
     Args:
         found: all candidates.
-        forbidden: candidates that are not among the others; their margins are minus infinity.
+        forbidden: candidates that do not count as other candidates; their margins are minus
+            infinity.
     """
     result = np.array(found.scores)
     if len(result):
@@ -423,7 +424,7 @@ def _mean_of_others(
     allowed = order[~forbidden[order]]
     bounds = np.flatnonzero(np.append(True, np.diff(documents[allowed]) != 0)).tolist()
     for start, stop in zip(bounds, [*bounds[1:], len(allowed)], strict=True):
-        # Scores are descending: without any one of the best OTHERS + 1, OTHERS of them remain.
+        # Scores are descending. If one of the best OTHERS + 1 is removed, OTHERS remain.
         rows = allowed[start:stop]
         best = scores[rows[: OTHERS + 1]]
         if len(rows) < 2:
@@ -442,7 +443,7 @@ def match_documents(
 
     Args:
         found: all candidates, in the order of the sources, then of the targets.
-        values: candidates are accepted by descending value; a value of minus infinity never is.
+        values: candidates are accepted by descending value, never with a value of minus infinity.
         sizes: number of documents of both sides.
     """
     # Stable: equal values are accepted in the order of the documents, in every run.
@@ -581,7 +582,7 @@ def choose_threshold(
     best = int(gain.argmax())
     if gain[best] > 0:
         return float(max(own[best], least))
-    # Above all wrong pairs.
+    # No pair is worth accepting: the threshold is above the margins of all pairs.
     highest = max(float(null.max()), float(margins_made.max(initial=-np.inf)), float(own[0]))
     return float(max(highest + least, least))
 
@@ -589,7 +590,7 @@ def choose_threshold(
 def _made_wrong(
     found: ScoredCandidates, drawn: Int64[ndarray, " p"], made: int, sizes: tuple[int, int]
 ) -> Float64[ndarray, " q"]:
-    """Return the margins of accepted pairs of documents that lose their partners.
+    """Return the margins of the new pairs of the documents that lose their partners.
 
     Args:
         found: all candidates.
@@ -599,7 +600,7 @@ def _made_wrong(
     """
     x_alone = drawn[:made]
     y_alone = drawn[made : 2 * made]
-    # All candidates of a removed document go, not only the one with its partner.
+    # Forbid all candidates of a removed document, not only the one with its partner.
     forbidden = np.isin(found.y, found.y[x_alone]) | np.isin(found.x, found.x[y_alone])
     values = margins(found, forbidden)
     rows = match_documents(found, values, sizes)

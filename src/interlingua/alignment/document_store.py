@@ -37,7 +37,7 @@ class DocumentEntry(NamedTuple):
 
     Attributes:
         path: of its file.
-        name: path below the folder that was named.
+        name: path below the folder that the user specified.
         title: may be empty.
     """
 
@@ -50,9 +50,9 @@ class DocumentSide(NamedTuple):
     """All documents of one side.
 
     Attributes:
-        language: code of all.
+        language: code of the language of all documents.
         entries: of the documents, in their order.
-        starts: first sentence of each document; one more for the end.
+        starts: number of the first sentence of each document, then the number of all sentences.
         units: number of the unit of each sentence, from 0 in each document.
         kinds: of the unit of each sentence, see ``KINDS``.
         numbered: the distinct sentences; ``text_of_line`` has the number of each sentence.
@@ -124,7 +124,7 @@ def write_documents(
 
     Args:
         documents: of the side, in their order.
-        language: code of all.
+        language: code of the language of all documents.
         folder: to which the side is written.
         name: of the side, for progress.
         progress: counts the sentences.

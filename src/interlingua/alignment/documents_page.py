@@ -16,7 +16,8 @@ from interlingua.report.tables import Table
 from interlingua.storage.files import PathLike, atomic_write
 
 _PAIRS_WITH_LINKS = 500
-"""Pairs on the page with their worst links; a page of thousands would be slow to open."""
+"""Number of pairs that the page shows with their worst links. With thousands of pairs, the page
+would be slow to open."""
 
 
 def write_documents_page(path: PathLike, report: MemoryReport, output: PathLike) -> None:

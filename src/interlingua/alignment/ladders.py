@@ -105,7 +105,7 @@ def _check_rung(
             path=path,
             line=number,
         )
-    # Without the documents their lengths are not known, and not checked.
+    # Without the documents, their lengths are unknown, and the rung is not compared with them.
     for place, length in zip(rung, lengths or (), strict=False):
         if place > length:
             raise DataError(

@@ -1,29 +1,31 @@
 r"""Sentence alignment of two documents from vectors, in time and memory linear in their lengths.
 
-Vecalign (Thompson & Koehn, EMNLP 2019). A link joins a block x of p sentences of the source to a
-block y of q of the target, p + q bounded, or leaves one sentence unaligned. The algorithm finds the
-cheapest chain of links from the starts to the ends of both documents, by the cost
+Vecalign (Thompson & Koehn, EMNLP 2019). A link joins a block x of p source sentences to a block
+y of q target sentences, where p + q is bounded, or leaves one sentence unaligned. The algorithm
+finds the cheapest chain of links from the starts to the ends of both documents, by the cost
 
 .. math:: c(x, y) = \frac{2\, p\, q\, (1 - \cos(x, y))}
                    {\frac{1}{S} \sum_s (1 - \cos(x, y_s)) + \frac{1}{S} \sum_s (1 - \cos(x_s, y))}
 
-with x_s and y_s any blocks of the two documents: two sentences that have nothing to do with each
-other cost about 1. If a link costs more than it would without the first or last sentence of a
-block, the difference is added once more, so that a sentence without a translation is not joined
-with its neighbor.
+where x_s and y_s are any blocks of the two documents. A link of two unrelated sentences therefore
+costs about 1. If a link costs more than it would without the first or last sentence of a block,
+the difference is added once more, so that a sentence without a translation is not joined with its
+neighbor.
 
-The resolution of long documents is halved repeatedly, until all chains can be looked at; the path
-found there is the middle of a band at twice the resolution.
+The resolution of long documents is halved repeatedly, until a search of all chains is possible. The
+path found at one resolution is the middle of a band at twice this resolution.
 
-Blocks of several sentences need not all be known. ``doubtful_blocks`` finds the blocks that may be
-needed for better links than those of fewer sentences, so that most of them are never embedded.
+Not all blocks of several sentences need to be known. ``doubtful_blocks`` finds those that may
+allow better links than smaller blocks do. Most blocks of several sentences are therefore never
+embedded.
 
 *Differences from the released code*: The means are over all blocks instead of a random sample, at
 the same cost, because the mean of the products is the product with the mean. Documents that are
 short enough are searched with all sizes of blocks at once, which is exact. If the number of
-sentences is odd, the last one is not left out when the document is halved. The quantile is exact,
-and leaves out as many of the cheapest pairs as there can be translations. In the search, 1 - cos
-below 0.001 counts as 0.001. The first or last sentence of a block may have an extra cost.
+sentences is odd, the last one is not left out when the document is halved. The quantile for the
+cost of an unaligned sentence is exact. It leaves out the cheapest pairs: as many as there can be
+translations. In the search, 1 - cos below 0.001 counts as 0.001. The first or last sentence of a
+block may have an extra cost.
 
 ``LinkCounts`` compares links with right ones: strict and lax precision, recall and F1, as
 vecalign's ``score.py``.
@@ -82,18 +84,19 @@ class AlignConfig(CheckedSettings):
     skip_quantile: defaults.SkipQuantile = defaults.SKIP_QUANTILE
     """Cost of an unaligned sentence: a quantile (0 to 1) of the costs of random sentence pairs."""
     band: defaults.BandWidth = defaults.BAND
-    """Sentences on either side of the coarse path in which the fine one is looked for."""
+    """Sentences on either side of the coarse path that the search for the fine path visits."""
     full_size: Annotated[int, AtLeast(1)] = 300
-    """Number of sentences. Two documents are searched in full if the product of their lengths is at
-    most the square of this."""
+    """Two documents are searched in full if the product of their lengths, in sentences, is at most
+    the square of this number."""
     sample: Annotated[int, AtLeast(1)] = 20_000
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
     """Seed for drawing the random pairs of sentences."""
     clear: Annotated[float, Between(0, 1)] = 0.85
-    """A link is clear if it costs at most this share of the cost of a neighboring sentence."""
+    """A link is clear if it costs at most this share of the cost that one of its blocks has with a
+    sentence next to the other block."""
     border: Annotated[float, Between(0, 100)] = 1.0
-    """Weight of a block's extra cost for its first or last sentence; 0 = the paper."""
+    """Weight of a block's extra cost for its first or last sentence; 0 = none, as in the paper."""
     times: Annotated[float, Between(0, 1)] = 0.5
     """Weight of times against meaning, 0 to 1, if both documents are subtitles."""
 
@@ -101,7 +104,7 @@ class AlignConfig(CheckedSettings):
     def shapes(self) -> tuple[LinkShape, ...]:
         """Shapes of links with sentences on both sides.
 
-        One to one is first, so that of equal chains the simplest is taken.
+        One to one is first, so that the search takes the simplest of several chains of equal cost.
         """
         sizes = range(1, self.max_sentences)
         pairs = [(p, q) for p in sizes for q in sizes if p + q <= self.max_sentences]
@@ -126,7 +129,7 @@ class Link(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """The links of two documents in their order, and how much was looked at.
+    """The links of two documents in their order, and the extent of the search.
 
     Attributes:
         links: every sentence is in one.
@@ -164,7 +167,7 @@ class DocumentLevel(NamedTuple):
 
 
 class SearchBand(NamedTuple):
-    """Positions to visit: on diagonal a those with y from ``first[a]`` on, x = a - y.
+    """Positions (x, y) to visit: on diagonal a, y starts at ``first[a]``, and x is a - y.
 
     Attributes:
         first: the smallest y of every diagonal, which may be outside the document.
@@ -210,7 +213,8 @@ def align_blocks(
     levels = [(source, target)]
     while levels[-1][0].shape[1] * levels[-1][1].shape[1] > config.full_size**2:
         levels.append((halve(levels[-1][0]), halve(levels[-1][1])))
-    # From the coarsest level to the finest, each within a band around the path of the one before.
+    # Search each level, from the coarsest to the finest, in a band around the path of the previous
+    # level.
     path: list[tuple[int, int]] | None = None
     visited = 0
     for depth in range(len(levels) - 1, -1, -1):
@@ -248,7 +252,7 @@ def _with_spans(
 ) -> tuple[DocumentLevel, DocumentLevel]:
     """Return both sides with the times of their sentences.
 
-    A sentence costs less to leave unaligned if no sentence of the other side overlaps its time.
+    Leaving a sentence unaligned costs less if no sentence of the other side overlaps its time.
     """
     alone = alone_shares(spans[0], spans[1]), alone_shares(spans[1], spans[0])
     found = [
@@ -272,7 +276,7 @@ def _known_shapes(
 def halve(blocks: BlockVectors) -> BlockVectors:
     """Merge sentences two by two: sum their vectors, subtract the mean of all sums, and normalize.
 
-    Only the first size of blocks is used, single sentences.
+    Only blocks of one sentence are used.
     """
     vectors = blocks[:1]
     n, d = vectors.shape[1:]
@@ -280,11 +284,11 @@ def halve(blocks: BlockVectors) -> BlockVectors:
     padded = np.zeros((1, n + n % 2, d), np.float32)
     padded[:, :n] = vectors
     half = padded.reshape(1, -1, 2, d).sum(axis=2)
-    # The mean of a single vector is itself, and nothing would be left of it.
+    # A single vector equals its mean, so that subtracting the mean would leave zeros.
     if half.shape[1] > 1:
         half -= half.mean(axis=1, keepdims=True)
-    # ``normalize_rows`` is not used: because of rounding, the rest of a vector equal to the mean
-    # may be longer than its bound, although this rest has no meaningful direction.
+    # ``normalize_rows`` is not used. If a vector equals the mean, rounding may leave a difference
+    # longer than the bound of that function, although it has no meaningful direction.
     lengths = np.linalg.norm(half, axis=2, keepdims=True)
     return np.asarray(half / np.maximum(lengths, 1e-6), dtype=np.float32)
 
@@ -312,14 +316,15 @@ def sides_of(
 def mean_block(blocks: BlockVectors, known: KnownBlocks | None = None) -> Float32[ndarray, " d"]:
     """Average all known blocks: first those of each size, then the sizes.
 
-    A size counts by the share of its blocks that are known; if all are, the sizes count the same.
+    The weight of a size is the share of its blocks that are known. If all blocks are known, all
+    sizes have the same weight.
     """
     if known is None:
         known = np.ones(blocks.shape[:2], bool)
     means = []
     shares = []
-    # No block of p + 1 sentences ends before sentence p; a short document has none at all of the
-    # larger sizes.
+    # No block of p + 1 sentences ends before sentence p, so that a short document has no
+    # block of the larger sizes.
     for p in range(min(len(blocks), blocks.shape[1])):
         is_known = known[p, p:]
         if is_known.any():
@@ -340,7 +345,7 @@ def costs(
     Args:
         products: cosines.
         x: mean of 1 - cos of the source's blocks.
-        y: of the target's.
+        y: mean of 1 - cos of the target's blocks.
         least: minimum of 1 - cos; smaller values are raised to it.
     """
     distances = 2 * np.maximum(1 - products, least)
@@ -367,7 +372,7 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
     if source.spans is not None and target.spans is not None:
         distances = span_distances(source.spans[x], target.spans[y])
         found = _with_distances(found, distances, source.times)
-    # min(n, m) of n m pairs are this share of them; the quantile is taken of the rest.
+    # min(n, m) is this share of all n m pairs; the quantile is taken of the other pairs.
     translations = 1 / max(n, m)
     return float(np.quantile(found, translations + (1 - translations) * config.skip_quantile))
 
@@ -390,13 +395,13 @@ def full_band(n: int, m: int) -> SearchBand:
 
 
 def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> SearchBand:
-    """Return positions near a path: straight lines between its points, ``reach`` to either side.
+    """Return the positions within ``reach`` of a path, which is straight between its points.
 
     Args:
         path: points in order, including the start; points beyond the end are moved to the end.
         n: sentences of the source.
         m: of the target.
-        reach: positions.
+        reach: number of positions on either side of the path.
     """
     # If the number of sentences is odd, the coarse path may end one sentence after the last.
     inside = [(min(i, n), min(j, m)) for i, j in path] + [(n, m)]
@@ -409,8 +414,8 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Sear
 def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
     """Return the positions at which links start and end.
 
-    Links with an empty side carry little information, so a straight line replaces those between two
-    links with sentences on both sides.
+    Links with an empty side carry little information. Between two links with sentences on both
+    sides, a straight line replaces them.
     """
     points = [(0, 0)]
     for source, target, _ in links:
@@ -431,7 +436,8 @@ def find_best_path(
     """Find the best path by dynamic programming over the positions of a band, diagonal by diagonal.
 
     A position (x, y) follows the first x and the first y sentences. A link of shape (p, q) leads
-    there from (x - p, y - q), which is on an earlier diagonal, so a diagonal is computed at once.
+    there from (x - p, y - q), which is on an earlier diagonal. Therefore all positions of a
+    diagonal are computed together.
 
     Args:
         source: one document.
@@ -466,7 +472,7 @@ def find_best_path(
             # Positions outside of the band are mapped to the dummy columns.
             columns = np.clip(places + moved[:, None], -1, band.width) + 1
             reached = best[np.maximum(before + ahead, 0)[:, None], columns] + price[a - start]
-            # Of equal costs the first shape is taken, the simplest one.
+            # If several shapes have the same cost, take the first, which is the simplest.
             chosen[a] = reached.argmin(axis=0)
             best[ahead + a, 1:-1] = reached[chosen[a], places]
     total = float(best[ahead + n + m, 1 + m - band.first[n + m]])
@@ -525,9 +531,9 @@ def link_costs(
     """Compute the costs of links of every shape, by the last sentences of their blocks.
 
     This is p q (c + border max(0, c - c')). c' is the least cost of the link without the first or
-    the last sentence of a block: a sentence that has no translation there makes its block cost more
-    than the block costs without it. With times, c is a weighted mean of the cost by meaning and the
-    distance in time.
+    the last sentence of a block: if this sentence has no translation there, the block costs more
+    with the sentence than without it. With times, c is a weighted mean of the cost by meaning and
+    the distance in time.
 
     Args:
         source: one document.
@@ -579,7 +585,7 @@ def _links(
     links = []
     while x or y:
         p, q = steps[chosen[x + y, y - band.first[x + y]]].tolist()
-        # Without the weight p q and the least distance of the search.
+        # This cost is computed without the weight p q and without the minimum of 1 - cos.
         cost = 0.0
         if p and q:
             product = source.blocks[p - 1, x - 1] @ target.blocks[q - 1, y - 1]
@@ -599,11 +605,12 @@ def doubtful_blocks(
 ) -> tuple[Bool[ndarray, " n"], Bool[ndarray, " m"]]:
     """Find the blocks of some size that may be needed for better links than these.
 
-    An unaligned sentence is in doubt. A block of a link is in doubt if a sentence next to it
-    costs nearly as little with the link's other block, or if the block has several sentences and a
-    neighboring link also joins several. A block is needed if it contains a sentence in doubt, and
-    all of its other sentences are in links next to doubtful links. A block within a longer run of
-    unaligned sentences is not needed, because the other side has nothing to link it with.
+    An unaligned sentence is in doubt. A block of a link is in doubt if the link's other block would
+    cost nearly as little with a sentence next to this block. It is also in doubt if it has several
+    sentences and a neighboring link joins several sentences, too. A block is needed if it contains
+    a sentence in doubt, and all of its other sentences are in links next to doubtful links. A block
+    within a longer run of unaligned sentences is not needed, because the other side has nothing to
+    link it with.
 
     Args:
         links: found with the blocks that are known.
@@ -613,7 +620,7 @@ def doubtful_blocks(
         clear: see ``AlignConfig.clear``.
 
     Returns:
-        For either document whether the block that ends with each sentence is needed.
+        Flags for both documents: for each sentence, whether the block that ends with it is needed.
     """
     alone = _alone(links, size)
     levels = (source, target)
@@ -711,9 +718,9 @@ class LinkScores(NamedTuple):
 class LinkCounts:
     """Counts of found links, gold links and right ones; counts of several documents add up.
 
-    A link is strictly right if it is among the gold links. It is right in the lax sense also if one
-    of its source sentences and one of its target sentences are in one gold link. Gold links with an
-    unaligned sentence count for precision and not for recall.
+    A link is strictly right if it is among the gold links. In the lax sense, it is also right if
+    one of its source sentences and one of its target sentences are in the same gold link. Gold
+    links with an unaligned sentence count for precision and not for recall.
 
     Attributes:
         links: found, each once, including unaligned sentences.

@@ -259,7 +259,7 @@ class TranslationMemory:
         return sides[0], sides[1]
 
     def _number(self, side: int, name: str, code: str, places: Sequence[int]) -> DocumentSide:
-        """Split the documents of a side into numbered sentences, a step of its own."""
+        """Split the documents of a side into numbered sentences, in a separate workspace step."""
         called = ("source", "target")[side]
         if side not in places:
             raise DataError(
@@ -304,7 +304,7 @@ class TranslationMemory:
         sides: tuple[DocumentSide, DocumentSide],
         vectors: tuple[Float32[ndarray, "n d"], Float32[ndarray, "m d"]],
     ) -> PairedDocuments:
-        """Pair the documents, a step of its own."""
+        """Pair the documents in a separate workspace step."""
         config = self.config
         given = None
         if config.pairs is not None:
@@ -417,7 +417,7 @@ class TranslationMemory:
         paired: PairedDocuments,
         found: Sequence[DocumentLinks],
     ) -> Float64[ndarray, " n"]:
-        """Return probabilities by a calibration of ``score``, with links scored in the same way."""
+        """Score the links as ``score`` does, and return their probabilities by its calibration."""
         config = ScoreConfig.of_scoring(curve.scoring)
         pairs = _texts_of_links(sides, paired, found)
         scorer = BitextScorer(self.encode, config)

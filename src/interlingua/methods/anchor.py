@@ -75,7 +75,7 @@ class AnchorConfig(CheckedSettings):
     soft_temperature: Temperature = 0.05
     """Divisor of the cosines of the soft labels, the student's and the teacher's."""
     side_negatives: Literal["language", "all"] = "all"
-    """Negatives of the same side, as the student embeds them: the batch's other sentences of the
+    """Negatives that the student embeds, for ``side_weight``: the batch's other sentences of the
     same language, or all other sentences of the batch."""
     hard_kinds: tuple[str, ...] = ("number", "entity", "negation", "antonym", "word_order")
     """Kinds of alterations in the hard negatives."""
@@ -187,7 +187,7 @@ class Anchor(Objective):
         *students, hard = vectors.split([*sizes, len(vectors) - sum(sizes)])
         negatives = self.anchors.negatives(pairs, read, batch.step, self.all_gather)
         self.need_others(len(negatives.pairs) // len(read.targets), "pair of translations")
-        # Gathered side by side, in the order of the rows of ``negatives``.
+        # Gathered one side after the other, in the order of the rows of ``negatives``.
         s = torch.cat([*map(self.all_gather, students)]).float()
         z = torch.cat([*map(self.all_gather, read.targets)]).float()
         terms = nested_together(
@@ -234,8 +234,8 @@ class Anchor(Objective):
             s: their vectors, of length 1.
             z: their targets, of length 1.
             bank: vectors of the teacher, of length 1.
-            rows: the students to compute the terms of; None: all of them. Only then the term of the
-                languages' means is computed too, because it reads all students.
+            rows: the students to compute the terms of; None: all of them. Only with None, the
+                result includes the term of the languages' means, because it reads all students.
         """
         config = self.config
         terms = {}
@@ -262,13 +262,13 @@ class Anchor(Objective):
                 excluded = excluded | (same.languages[:, None] != negatives.languages)
             terms["side"] = contrast(inner_products(x, s), excluded=excluded)
         if config.from_bank_weight:
-            # Eq. (9), teacher to student: an anchor finds its student among all sentences of its
-            # own language, so common features of a language do not help the student.
+            # Eq. (9), teacher to student: an anchor has to find its student among all sentences of
+            # the anchor's language, so features that a language's sentences share do not help.
             others = torch.cat([inner_products(target, s), labels], dim=1)
             excluded = torch.cat([same.pairs, same.same_meaning], dim=1)
             terms["from_bank"] = contrast(others, excluded=excluded)
         if config.soft_weight:
-            # Other translations stay in: the student learns the teacher's view of them.
+            # Other translations are not excluded: the student learns the teacher's view of them.
             terms["soft"] = soft_labels(
                 positive,
                 to_bank,

@@ -31,8 +31,8 @@ class CalibratedConfig(CheckedSettings):
     """The defaults are the paper's model; its Table 4 varies ``decay`` and ``teacher``."""
 
     teacher: Literal["ema", "frozen"] = "ema"
-    """ema: the teacher follows the student; frozen: it stays what it was, "freeze teacher" of Table
-    4."""
+    """ema: the teacher follows the student; frozen: the teacher keeps its first weights, "freeze
+    teacher" of Table 4."""
     decay: Annotated[float, Between(0, 1)] = 0.99999
     """tau_base: share of its weights that the teacher keeps in the first step of the paper's run,
     which has ``decay_steps`` steps."""
@@ -59,7 +59,7 @@ class CalibratedConfig(CheckedSettings):
     """Language that only the teacher reads; every pair has a side in it."""
 
     def __post_init__(self) -> None:
-        # An option that nothing reads is refused: the run would not do what its file says.
+        # An option without effect is refused: the run would not do what its config file says.
         is_frozen = self.teacher == "frozen"
         teacher_only = not self.english_through_student
         read_by_ema = ("decay", "decay_steps", "decay_schedule", "compensated_average")

@@ -49,7 +49,7 @@ def read_term(label: str, table: Any) -> CombinedMethod:
             are wrong.
     """
     where = f"terms.{label}"
-    # Checked by hand, as the schema of the options is known only once the method is.
+    # Checked by hand, because the schema of the options depends on the method.
     if not isinstance(table, Mapping) or not isinstance(table.get("method"), str):
         raise ConfigError(
             f"{where}: expected a table with a method; use one of: {', '.join(sorted(METHODS))}"
@@ -115,7 +115,7 @@ class CombinationConfig(CheckedSettings):
                 f"terms.{nli} requires nli labels and terms.{sts} scores, but a run reads only"
                 " one kind; remove one"
             )
-        # A method with a ``save`` of its own leaves more than the encoder, such as a second tower.
+        # A method with a ``save`` of its own saves more than the encoder, such as a second tower.
         savers = [label for label, term in terms.items() if term.method.save is not Objective.save]
         if len(savers) > 1:
             raise ConfigError(

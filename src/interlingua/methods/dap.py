@@ -93,7 +93,7 @@ class PredictedSide(NamedTuple):
 
 
 class DAPInputs(NamedTuple):
-    """The sentences that are read of a batch, and those that are predicted."""
+    """The sentences of a batch that are read, and those that are predicted."""
 
     read: TokenBatch
     """[x; y], x in other languages and y in the pivot."""
@@ -223,7 +223,8 @@ class DAP(Objective):
         """Return rows of [x; y] to read, and those of their translations to predict (Table 5).
 
         Args:
-            size: pairs, B: rows 0 to B are in other languages, the next B in the pivot.
+            size: number B of pairs; the first B rows are in other languages, the next B rows in
+                the pivot.
         """
         if self.config.direction == "to_pivot":
             return [(range(size), range(size, 2 * size))]

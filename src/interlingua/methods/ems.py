@@ -122,10 +122,10 @@ class EMSConfig(CheckedSettings):
 
 
 class EMSInputs(NamedTuple):
-    """The sentences that are read of a batch, and the tokens that are predicted."""
+    """The sentences of a batch that are read, and the tokens that are predicted."""
 
     read: TokenBatch
-    """[a; b], with a token of each hidden where the config asks for it."""
+    """[a; b], with one hidden token in each pair or in each sentence if the config asks for it."""
     targets: TokenTargets | None
     """Targets [b; a], the translations of the sentences read; None = not predicted."""
     tag_rows: Int64[Tensor, " 2*b"] | None
@@ -201,7 +201,7 @@ class EMS(Objective):
         targets: TokenTargets | None = None
         tag_rows = None
         if self.predict is not None:
-            # Row i is the translation of row i of what is read.
+            # Row i is the translation of row i of the sentences that are read.
             translations = join(batch.b, batch.a)
             if self.config.code_masking:
                 translations = join(b, a)  # the targets hold <MASK> too, as in the released code
@@ -224,7 +224,7 @@ class EMS(Objective):
 
         It is a mean over pairs, summed over both directions.
         """
-        # Eq. (2)-(5) up to the product with the output embeddings and the softmax
+        # Eq. (2)-(5) except the product with the output embeddings and the softmax
         features = predict(full_width(uv, self.encoder.dim), tag_rows)
         output_embeddings = predict.output_embeddings(self.encoder.backbone.word_embeddings.weight)
         # The mean runs over 2B rows; Eq. (6) divides the sum of both directions by B.
@@ -244,7 +244,7 @@ class EMS(Objective):
             return bidirectional_contrastive(
                 h_a, h_b, temperature=config.temperature, excluded=excluded
             )
-        # LaBSE's ranking loss in its place: the rows LaBSE-EMS of Table XIV
+        # LaBSE's ranking loss instead of the softmax: the rows LaBSE-EMS of Table XIV
         return additive_margin_softmax(
             h_a,
             h_b,

@@ -52,7 +52,7 @@ class InfoNCEConfig(CheckedSettings):
 
 
 class InfoNCE(Objective):
-    """A sentence has to find its translation, or itself, among those of the batch.
+    """Objective that makes each sentence find its translation, or itself, in the batch.
 
     Args:
         config: the options.

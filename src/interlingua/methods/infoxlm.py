@@ -54,8 +54,8 @@ class InfoXLMConfig(TLMConfig):
     decay: Annotated[float, AtLeast(0, below=1)] = 0.9999
     """Momentum of the encoder of keys, per step; 0.999 for the paper's large model."""
     contrast_depth: Share = 0.667
-    """Share of the layers below the contrasted output: 8 of 12 (base); 0.5 for 12 of 24 (large); 1
-    = the last."""
+    """Share of the layers that compute the contrasted output: 0.667 = 8 of 12 (base), 0.5 = 12 of
+    24 (large), 1 = all."""
     projection: bool = True
     """A linear map before the contrast."""
     mixup: bool = True
@@ -211,8 +211,8 @@ class InfoXLM(TLM):
             for slow, new in zip(slow_weights, self.project.parameters(), strict=True):
                 slow.lerp_(new, 1 - self.config.decay)
             for keys in self.waiting:
-                # Of more keys than the queue can hold, only the last ones stay, so that each key
-                # has a place of its own.
+                # If there are more keys than the queue can hold, only the last ones stay, so that
+                # each key has a place of its own.
                 keys = keys[-len(self.queue) :].to(self.queue.dtype)
                 next_keys = torch.arange(len(keys), device=keys.device)
                 places = (self.filled + next_keys) % len(self.queue)

@@ -2,7 +2,7 @@
 
 Translation ranking: a sentence has to find its translation among all sentences of the batch, on all
 accelerators, Eq. (1)-(2). The translation has to score higher than the others by a margin, which
-keeps sentences that are similar to a translation apart from it.
+separates it from similar sentences.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """LASER's objective: translation from nothing but a sentence's vector (Artetxe and Schwenk 2019).
 
-A decoder without attention to the source has to translate a sentence. Its only information on the
-sentence is the encoder's vector, a part of each of its inputs. The vector must therefore hold
-everything that a translation says, and nothing asks it to keep the language of its text. After
-training the decoder is discarded.
+A decoder without attention to the source has to translate a sentence. The decoder's only
+information on the sentence is the encoder's vector, which is a part of each decoder input. The
+vector must therefore hold everything that a translation says, but it does not have to keep the
+language of its text. After training the decoder is discarded.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class LASERConfig(CheckedSettings):
 
 
 class LASERInputs(NamedTuple):
-    """The sentences that are read of a batch, and those that are predicted from them."""
+    """The sentences of a batch that are read, and those that are predicted from them."""
 
     read: TokenBatch
     """x, the sentences to read."""
@@ -220,7 +220,7 @@ class LASER(Objective):
         counts = torch.bincount(rows, minlength=y.batch_size)
         cu_seqlens = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         tokens = y.input_ids[text]
-        # A batch of B sequences of one token each, the ends, chained before and behind the texts.
+        # The ends, a batch of B sequences of one token each, are put before and behind the texts.
         one = torch.arange(y.batch_size + 1, device=rows.device)
         ends = y.input_ids.new_full((y.batch_size,), self.end)
         before, bounds = chained(one, cu_seqlens)

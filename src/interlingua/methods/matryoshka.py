@@ -6,9 +6,9 @@ sentence embeddings, the first d elements for each d of ``dims``, and added up. 
 part of every prefix and receive the gradients of all of these losses, so what matters most ends up
 there, and an embedding can be cut to one of the widths after training.
 
-Only terms that read nothing of the encoder but the sentence embedding have prefixes; a method calls
-``Objective.nested`` for these. Terms that read token states, such as masked language modeling, are
-computed once.
+Only terms that read sentence embeddings and no other output of the encoder have prefixes; a method
+calls ``Objective.nested`` for these. Terms that read token states, such as masked language
+modeling, are computed once.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def nested_together(
 def full_width(prefix: Float[Tensor, "b m"], width: int) -> Float[Tensor, "b d"]:
     """Pad a prefix with zeros, for a head that reads whole embeddings.
 
-    The product of a head's matrix W with it is W[:, :m] times the prefix: the tied weights of
-    MRL-E, section 3 of Kusupati et al. (2022), which need no head for each width.
+    The product of a head's matrix W with the padded prefix is W[:, :m] times the prefix: the tied
+    weights of MRL-E, section 3 of Kusupati et al. (2022), which need no head for each width.
 
     Args:
         prefix: the first m elements, or all of them.

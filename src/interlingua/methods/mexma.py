@@ -1,11 +1,11 @@
 """MEXMA: token-level objectives improve sentence representations (Janeiro et al. 2024).
 
-Both sentences A and B of a pair are read twice, with masked tokens and clean. A head then has to
-predict the masked tokens of A from the masked states of A and the clean sentence vector of B, and
-the other way round (L_mlm). With 40 % of the tokens masked the context is not enough, so the vector
-has to carry the meaning, and the loss trains all token states along with it. The clean vectors of A
-and B are drawn together (L_alignment), and KoLeo keeps those of one side apart (L_K), without
-negatives.
+Both sentences A and B of a pair are read twice, once with masked tokens and once clean. A head then
+has to predict the masked tokens of A from the masked states of A and the clean sentence vector of
+B, and the other way round (L_mlm). With 40 % of the tokens masked the context is not enough, so the
+vector has to carry the meaning, and the loss trains all token states along with it. The clean
+vectors of A and B are drawn together (L_alignment), and KoLeo keeps those of one side apart (L_K),
+without negatives.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class MEXMAConfig(CheckedSettings):
     """The unmasking trains the encoder through the masked tokens' states too; False: only through
     sentence vectors."""
     alignment: Literal["clean", "masked", "contrastive"] = "clean"
-    """clean: squared error of the clean vectors; masked: of a's masked and b's clean one;
-    contrastive: InfoNCE."""
+    """clean: squared error of the clean vectors; masked: squared error of a's masked vector and b's
+    clean vector; contrastive: InfoNCE."""
     temperature: Temperature = 0.05
     """T of the contrastive alignment."""
     cosine: bool = True
@@ -67,7 +67,8 @@ class MEXMAConfig(CheckedSettings):
     """Compute KoLeo on vectors of length 1, as in the released code; False: on the vectors
     themselves, as printed in the paper."""
     koleo_distinct: bool = False
-    """KoLeo over distinct sentences only, if a batch of many languages repeats English ones."""
+    """Compute KoLeo over distinct sentences only; for batches of many languages that repeat English
+    sentences."""
     mask_ratio: Share = 0.4
     """Share of tokens to hide, (0, 1]."""
     mask: Literal["80-10-10", "always"] = "80-10-10"
@@ -97,7 +98,7 @@ class MEXMAConfig(CheckedSettings):
         """Refuse options that have no effect."""
         contrastive = ("temperature", "cosine", "exclude_repeats")
         is_squared = self.alignment != "contrastive"
-        # "masked" alignment compares vectors of masked sentences, so it masks without L_mlm too
+        # "masked" alignment compares vectors of masked sentences, so it needs masks without L_mlm
         masks_nothing = not self.mlm_weight and self.alignment != "masked"
         refuse_unread(
             self, "alignment", *contrastive, reason="align_weight = 0", when=not self.align_weight
@@ -130,7 +131,7 @@ class HiddenTokens(NamedTuple):
 
 
 class MEXMAInputs(NamedTuple):
-    """The sentences that are read of a batch, and the tokens that are predicted."""
+    """The sentences of a batch that are read, and the tokens that are predicted."""
 
     read: TokenBatch
     """Masked A, masked B, clean A, clean B; without masks only the clean ones."""
@@ -196,8 +197,8 @@ class MEXMA(Objective):
             align = partial(self.align, meanings=meanings)
             terms["align"] = self.nested(align, vectors_a[:size], s[size:])  # L_alignment
         if self.head is not None and hidden is not None:
-            # After the roll by one side, row i of s is the clean vector of masked row i's
-            # translation.
+            # After the roll by one side, row i of s is the clean vector of the translation of
+            # masked row i.
             terms["mlm"] = self.unmask(self.head, tokens.states, hidden, s.roll(size, 0))  # L_mlm
         if config.koleo_weight:
             spread = partial(self.spread, distinct=distinct)

@@ -56,14 +56,14 @@ class MultilingualIRConfig(CheckedSettings):
     """tau of Eq. (2), in cosine units."""
     language_reduction: Literal["sum", "mean", "literal"] = "sum"
     """Reduction of Eq. (3). sum: over pairs and sentences; it grows with the batch. mean: over the
-    logarithms in this sum, so that one weight fits every batch; this weight is that of the sum
-    times twice the number of pairs times (the number of sentences - 2). literal: with the factor
-    printed in Eq. (3), which makes the loss smaller as Q grows. With the printed weight, mean and
-    literal train nothing."""
+    logarithms in this sum, so that one weight fits every batch; with P pairs and N sentences, the
+    weight w of the sum corresponds to the weight w * 2P (N - 2) of the mean. literal: with the
+    factor printed in Eq. (3), which makes the loss smaller as Q grows. With the printed weight,
+    mean and literal train nothing."""
     exclude_repeats: bool = False
-    """Don't count a question's answer as its negative if another question has the same passage as
-    its answer or as a hard negative; don't count pairs that share a sentence as negatives of each
-    other."""
+    """Don't count a passage as a negative of a question if it is equal to the question's answer (if
+    another question has it as its answer or as a hard negative); don't count pairs that share a
+    sentence as negatives of each other."""
 
     def __post_init__(self) -> None:
         no_semantic = not self.semantic_weight
@@ -74,7 +74,7 @@ class MultilingualIRConfig(CheckedSettings):
 
 
 class MultilingualIRInputs(NamedTuple):
-    """The texts that the contrasts read of a batch, and which of them are repeated."""
+    """The texts of a batch that the contrasts read, and which of them are repeated."""
 
     keys: Int64[Tensor, " n"] | None
     """Keys of the passages, if repeats of an answer are left out."""
@@ -184,8 +184,9 @@ class MultilingualIR(Objective):
         config = self.config
         size = batch.questions.batch_size
         q = (self.question_encoder or self.encoder)(batch.questions)
-        # Passages are in blocks of one per question: the answers, then each round of hard
-        # negatives. Each block is gathered by itself, so that answer i stays that of question i.
+        # Passages come in blocks with one passage per question: the answers, then each round of
+        # hard negatives. Each block is gathered by itself, so that answer i stays that of question
+        # i.
         answers = self.encoder(batch.passages)
         q, p, *hard = (self.all_gather(part) for part in (q, *torch.split(answers, size)))
         self.need_others(len(p) + sum(map(len, hard)), "question with its passage")

@@ -76,7 +76,8 @@ class Objective(nn.Module, ABC):
     """True if the method reads sentences through ``as_written``, so that a run can give it other
     forms of the sentences."""
     written_forms: WrittenForms | None = None
-    """Function that rewrites some sentences of the encoder in another form; see ``write_forms``."""
+    """Function that rewrites some of the sentences to encode in another form; see
+    ``write_forms``."""
     in_parts: ClassVar[bool] = True
     """True if all encoder passes are calls of ``encoder(...)`` or ``encoder.tokens(...)``, so that
     GradCache can split them."""
@@ -148,8 +149,8 @@ class Objective(nn.Module, ABC):
     def __call__(self, *arguments: Any, **keywords: Any) -> LossOutput:
         """Call ``forward``, and refuse all results but a ``LossOutput`` of scalars.
 
-        Every call of an objective goes through this method: of the objective itself, of a term of
-        a combination, and of a wrapper for several processes.
+        Every call goes through this method: a call of the objective itself, of a term of a
+        combination, or of a wrapper for several processes.
 
         Raises:
             ConfigError: ``forward`` returned something else.
@@ -186,7 +187,7 @@ class Objective(nn.Module, ABC):
 
     @property
     def evaluated(self) -> Any:
-        """The model that evaluators get: the encoder, or the exported model if it is not that."""
+        """The model that evaluators get: the exported model, which is the encoder by default."""
         return self.encoder
 
     def masking(self, **options: Any) -> partial[MaskedTokens]:
@@ -207,13 +208,13 @@ class Objective(nn.Module, ABC):
     def mean_of_tokens(self, losses: Float[Tensor, " n"]) -> Float[Tensor, ""]:
         """Return the share of this process in a mean over the tokens of all processes.
 
-        The processes' losses are averaged later, each with the same weight, but masks and lengths
-        leave them with different numbers of tokens n_r. So each process r of W multiplies the sum
-        of its losses by W / sum(n). The average of the results over the W processes is the mean
-        over all tokens.
+        The losses of the processes are averaged later, each with the same weight. But masks and
+        lengths differ, and each process r of W has its own number of tokens n_r. So each process
+        multiplies the sum of its losses by W / sum(n). The average of the results over the W
+        processes is the mean over all tokens.
         """
         counts = self.all_gather(torch.full((1,), len(losses), device=losses.device))
-        # No token was masked anywhere: 0 / 1, not 0 / 0.
+        # If no process has masked a token, this is 0 / 1, not 0 / 0.
         return losses.sum() * (len(counts) / counts.sum().clamp(min=1))
 
     def masked_token_loss(
@@ -386,7 +387,7 @@ class Objective(nn.Module, ABC):
             # The option named after the term is its weight; without this option, the weight is 1.
             weight = getattr(self.config, f"{name}_weight", 1.0)
             if isinstance(term, Mapping):
-                # one entry a width: the run's log shows how each prefix learns
+                # one entry per width, so that the run's log shows how each prefix learns
                 weighted |= {f"{name}_{dim}": weight * of_prefix for dim, of_prefix in term.items()}
             else:
                 weighted[name] = weight * term

@@ -131,7 +131,7 @@ class RetroMAE(Objective):
         """Hide some tokens from the encoder, and hide from the decoder the tokens to predict."""
         read, labels = self.mask(sentences, place, ratio=self.config.encoder_ratio)
         hidden = LabeledTokens.of(labels)
-        # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.
+        # A place of its own: the decoder's hidden tokens are drawn independently of the encoder's.
         place = place._replace(side=f"decoder {place.side}")
         if not self.config.enhanced:
             ratio = self.config.decoder_ratio

@@ -103,7 +103,7 @@ class TeacherSimilarity(Objective):
         teacher = Encoder.load(config.teacher) if config.teacher else encoder.clone()
         self.teacher = teacher.float()
         self.teacher.requires_grad_(False)
-        # Made only because their constructor refuses texts that the teacher can't read.
+        # The constructor of these readers refuses texts that the teacher can't read.
         self._readers = [
             ModelTeacher(
                 self.teacher,

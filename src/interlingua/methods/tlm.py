@@ -34,7 +34,7 @@ Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TLMConfig(CheckedSettings):
-    """XLM (MLM + TLM); the defaults are the paper's, on the two sides of translations only."""
+    """XLM (MLM + TLM); the defaults are the paper's, but all text is from pairs of translations."""
 
     tlm_weight: Weight = 1.0
     """Weight of translation language modeling, over both sentences of a pair in one sequence; 0 =
@@ -103,7 +103,7 @@ class TLM(Objective):
 
     Config = TLMConfig
     no_prefixes = "the method predicts tokens and trains no sentence embedding"
-    # Two sentences in one sequence go past ``encoder(...)``, straight to the backbone.
+    # Sequences of two sentences go directly to the backbone, without ``encoder(...)``.
     in_parts = False
     config: TLMConfig
 
@@ -148,8 +148,8 @@ class TLM(Objective):
         if sentences is not None:
             alone = self.masked_sentences(sentences.sentences, sentences.place())
             return MaskedText(for_tlm, (alone,))
-        # The places "mlm a" and "mlm b" are not those of TLM, so other tokens are hidden than in
-        # the same sentences for TLM.
+        # The places "mlm a" and "mlm b" are not those of TLM, so MLM and TLM hide different tokens
+        # of the same sentences.
         a = self.masked_sentences(pairs.a, pairs.place("mlm a"))
         b = self.masked_sentences(pairs.b, pairs.place("mlm b"))
         return MaskedText(for_tlm, (a, b))

@@ -39,11 +39,11 @@ class DecoderArrangement(NamedTuple):
     positions: Int64[Tensor, " t"]
     """Their places in the whole sentences."""
     tokens_by_length: LengthGroups
-    """Groups by length of the sentences without the tokens that a vector replaces."""
+    """Groups of sentences of equal length, without the tokens that a vector replaces."""
     order: Int64[Tensor, " n"]
     """Order of [vectors; tokens]: each vector in front of its sentence's tokens."""
     by_length: LengthGroups
-    """Groups by length of the sentences in this order."""
+    """Groups of sentences of equal length, in this order."""
     labeled: LabeledTokens
     """The tokens to predict, in this order."""
 
@@ -130,8 +130,8 @@ class MaskedDecoder(nn.Module):
         \quad
                   A = softmax(Q K' / \sqrt d + M) V, \quad Q = H_1 W_Q, K = H_2 W_K, V = H_2 W_V
 
-        M shows token i the vector and each other token with probability 1 - ``hidden``, never
-        itself.
+        M always shows token i the vector and never the token itself. M shows it each other token
+        with probability 1 - ``hidden``.
 
         Args:
             backbone: the encoder's.
@@ -141,7 +141,7 @@ class MaskedDecoder(nn.Module):
             hidden: share of the other tokens that a token is not shown.
         """
         layout = Layout.by_groups(arrangement.by_length, h.device)
-        # h + p_i for each token i; None if positions come in the layer (rotary, ALiBi).
+        # h + p_i for each token i; without p_i if the layers add positions (rotary, ALiBi).
         queries = h[on_device(arrangement.rows, h.device)]
         positions = backbone.positional(on_device(arrangement.positions, h.device))
         if positions is not None:

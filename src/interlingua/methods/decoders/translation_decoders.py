@@ -144,8 +144,8 @@ class TransformerDecoder(nn.Module):
 
     It is like fairseq's decoder of that name. Its inputs are [token + position; sentence;
     language]. It has no cross-attention, because there is only one vector to attend to. An
-    autoregressive decoder shows each token the tokens before it. Any other decoder reads no tokens;
-    each position is shown all positions.
+    autoregressive decoder shows each token the tokens before it. A decoder that is not
+    autoregressive reads no tokens; each position is shown all positions.
 
     Args:
         dim: width D of sentence vectors.

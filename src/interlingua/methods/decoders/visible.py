@@ -25,8 +25,8 @@ from interlingua.runtime.devices import on_device
 
 Visible = Callable[[Int64[Tensor, " n"], int], Bool[Tensor, "m l l"]]
 """Function that maps rows of the batch, all of one length, to a mask of what each token (second
-axis) sees of its sentence (third axis). The first axis has the length of the rows, or 1. Each token
-must see at least one token."""
+axis) sees of its sentence (third axis). The first axis has one element per row, or only one in all.
+Each token must see at least one token."""
 
 
 def causal(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "1 l l"]:

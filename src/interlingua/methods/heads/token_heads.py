@@ -91,10 +91,12 @@ class TranslationHead(nn.Module):
     .. math:: g^0(h, y) = (h_1, \dots, h_{S_x}, [MASK] \times S_y)
 
     K transformer layers over g^0, and a masked language model's head. As in the released code it
-    starts as a copy of the encoder's embeddings and last K layers, and learns apart from it.
+    starts as a copy of the encoder's embeddings and last K layers, and then learns
+    separately from the encoder.
 
     Differs from the released code: positions count from 0 on either side. In the released
-    code those of the masks are added twice, the second time behind the source's padding.
+    code the positions of the masks are added twice, the second time as positions behind the
+    source's padding.
 
     Args:
         backbone: the source of the initial weights.
@@ -108,7 +110,7 @@ class TranslationHead(nn.Module):
         super().__init__()
         self.mask_id = mask_id
         self.skip = skip
-        # All but the last K layers go; embeddings and the last norm stay.
+        # All layers except the last K are removed; embeddings and the last norm stay.
         self.backbone = copy.deepcopy(backbone)
         del self.backbone.layers[: len(backbone.layers) - num_layers]
         self.tell = MaskedTokenHead(

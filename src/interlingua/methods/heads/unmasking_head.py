@@ -1,7 +1,8 @@
 """The head that predicts masked tokens from their states and a sentence vector, MEXMA.
 
 It is used only in training. The sentence vector is that of the translation. The head can use it
-only if both have the same meaning, which brings the vectors of translations together.
+only if it has the meaning of the masked sentence, which brings the vectors of translations
+together.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class UnmaskingHead(nn.Module):
     Args:
         config: layers, heads and so on.
         encoder: gives the states, and the vocabulary to predict. If the vocabulary starts sentences
-            with a special token, S takes the place of this token's state; else S is put before the
-            first word's.
+            with a special token, S takes the place of this token's state; otherwise S is put before
+            the state of the first word.
         attention_dropout: probability of zeroing an attention weight.
 
     Raises:
@@ -132,8 +133,8 @@ class UnmaskingHead(nn.Module):
         for layer in self.layers:
             x = layer(x, layout)
         x = layout.restore(x)
-        # One state for each input token: the state of S replaces the first one's, or is taken out
-        # again.
+        # One state for each input token: the state of S replaces that of the first token, or is
+        # removed again.
         if arrangement.tokens is None:
             return x
         return x.index_select(0, on_device(arrangement.tokens, device))

@@ -93,7 +93,7 @@ class AnchoredPairs(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The sentences that a student reads of a batch of pairs, and the target of each."""
+    """The sentences of a batch of pairs that a student reads, and the target of each."""
 
     sentences: TokenBatch
     """The translations, the originals with their altered forms, or all in this order."""
@@ -146,7 +146,7 @@ class Anchors(nn.Module):
             self.alter = AlteredSentences(
                 student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens
             )
-        # An empty buffer moves with the module, and so says where the student computes.
+        # An empty buffer moves with the module, so its device is the student's device.
         self.register_buffer("_place", torch.empty(0), persistent=False)
         self._vocabulary = student.vocabulary
         self._dim = student.dim
@@ -239,7 +239,7 @@ class Anchors(nn.Module):
             translations: whether the student reads the translations.
             originals: whether the student reads the originals, with their altered forms.
             as_written: function that returns sentences in the form that the student reads; their
-                anchors are those of the sentences before this function.
+                anchors are those of the unchanged sentences.
         """
         foreign, own = by_pivot(batch, self.pivot)
         known_rows = [row for row, code in enumerate(foreign.languages) if code in self.known]

@@ -71,7 +71,7 @@ class EmaTeacher(nn.Module):
         # From here on ``lost`` holds the update: the change, and what earlier updates lost.
         torch._foreach_add_(lost, change)
         del change  # as large as the teacher
-        # ``arrived`` is the part of the update that the sum with a weight keeps; the rest is lost.
+        # ``arrived`` is the part of the update that the new weight contains; the rest is lost.
         # The order of these operations matters: any other order would round once more.
         arrived = torch._foreach_add(own, lost)
         torch._foreach_sub_(arrived, own)

@@ -26,8 +26,8 @@ from interlingua.vocabulary.vocabulary import Vocabulary, truncate
 
 TokenizedSentences = Sequence[Sequence[int]]
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
-"""Text of the check: decoded from the student's tokens, it must get the same tokens from the
-teacher's vocabulary as the text itself."""
+"""Text of the check: the teacher's vocabulary must give the same tokens to this text and to the
+text that is decoded from its tokens in the student's vocabulary."""
 
 
 class Teacher(Protocol):
@@ -54,7 +54,7 @@ class ModelTeacher:
     Args:
         encoder: the model.
         student: the vocabulary of the sentences.
-        pivot: language of the check that the tokens can be turned back into text.
+        pivot: language in which the check encodes ``PROBE``.
         prompt: text in front of each sentence.
         name: for messages.
         dtype: to compute in.

@@ -8,7 +8,7 @@ which is a random order. Sentences that are only looked up (translations, held-o
 follow.
 
 Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size``
-neighbors that moves every ``every`` steps. So a resumed run sees what the first one would have
+neighbors that moves after each ``every`` steps. So a resumed run sees what the first one would have
 seen.
 
 A bank appears whole or not at all, with the digests of its files. It is not a workspace: the lock
@@ -46,7 +46,7 @@ class BankRecord:
     """The contents of ``bank.json``."""
 
     digest: str
-    """Digest of the teachers, how they are joined, and the sentences."""
+    """Digest of the teachers, of the way in which they are joined, and of the sentences."""
     negatives: int
     """Sentences of the pivot language that serve as negatives."""
     sentences: int
@@ -152,7 +152,7 @@ class TeacherBank:
     def groups(self, keys: Int64[Tensor, " b"]) -> Int64[Tensor, " b"]:
         """Return the group of each sentence.
 
-        It is -1 for a sentence that shares a group with no negative of the bank.
+        It is -1 for a sentence that is not a negative of the bank.
         """
         rows = self.rows(keys)
         is_negative = (rows >= 0) & (rows < self.record.negatives)
