@@ -159,8 +159,8 @@ def grow_vocabulary(
         joined = {name: run for name, run in found.items() if name not in characters}
         grown = with_pieces(spelled, joined, merges)
     else:
-        # Learn more pieces than requested. Then remove those that occur in kept text, those that
-        # save fewer tokens than others, and those that still change a kept text.
+        # Learn more pieces than requested. Then remove pieces that occur in kept text, pieces that
+        # save fewer tokens than others, and pieces that still change a kept text.
         most = LEARNED_PER_PIECE * pieces + MORE_MERGES
         merges = learn_merges(words, most=most, min_count=min_count)
         found |= piece_names(spelled, (merge.run for merge in merges))

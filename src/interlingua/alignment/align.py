@@ -704,7 +704,7 @@ class Aligner:
 
         Args:
             links: of the documents.
-            gold: those that are right, if they are known.
+            gold: the right links, if they are known.
             source: sentences.
             target: sentences.
             name: of the documents in a warning.

@@ -15,9 +15,8 @@ neighbor.
 The resolution of long documents is halved repeatedly, until a search of all chains is possible. The
 path found at one resolution is the middle of a band at twice this resolution.
 
-Not all blocks of several sentences need to be known. ``doubtful_blocks`` finds those that may
-allow better links than smaller blocks do. Most blocks of several sentences are therefore never
-embedded.
+``doubtful_blocks`` finds the blocks of several sentences that may allow better links than smaller
+blocks do. All other blocks of several sentences are never embedded.
 
 *Differences from the released code*: The means are over all blocks instead of a random sample, at
 the same cost, because the mean of the products is the product with the mean. Documents that are

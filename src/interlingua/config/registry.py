@@ -365,7 +365,7 @@ def import_place(place: str) -> Any:
     try:
         return getattr(imported, attribute)
     except AttributeError as error:
-        # Only names that the module defines are offered, not those that it imports.
+        # Only names that the module defines are offered, no imported names.
         own = [
             name
             for name, value in vars(imported).items()

@@ -145,7 +145,7 @@ def _build(
     if of_family:
         own["task"] = of_family
     task: Task = from_mapping(kind, own, where=f"--set {label}")
-    # of the options that apply to all tasks, use those that this task has
+    # of the options that apply to all tasks, use the options that this task has
     common = {key: value for key, value in options.items() if key in known}
     return dataclasses.replace(task, **common)
 

@@ -143,8 +143,8 @@ class CachedEncoder:
     def counts(self) -> dict[str, object]:
         """Return the task's counts by name.
 
-        ``texts`` is the number of distinct texts, ``truncated_texts`` the number of those that were
-        cut, or None if the encoder does not report cut texts.
+        ``texts`` is the number of distinct texts, ``truncated_texts`` the number of cut
+        texts, or None if the encoder does not report cut texts.
         """
         return {
             "texts": int(np.count_nonzero(self._is_requested)),

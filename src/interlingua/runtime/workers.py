@@ -22,7 +22,7 @@ from interlingua.runtime.portions import taken_ahead
 from interlingua.runtime.processes import LibraryContext, end_with_parent
 
 _LOCAL = "local"
-_AHEAD = 3
+_AHEAD = 2
 """Submitted tasks per process: enough to keep it busy, few enough to limit memory."""
 RETRIES = 3
 """Number of times that a task is repeated because its process died."""
@@ -91,12 +91,13 @@ class OnProcesses(Workers):
             InterlinguaError: as the function does, or a process was killed.
         """
         try:
-            sent = (self._pool.submit(function, *task) for task in tasks)
+            sent = (self._pool.submit(_run_task, function, task) for task in tasks)
             for future in taken_ahead(sent, _AHEAD * self.slots):
                 yield future.result()
         except BrokenProcessPool as error:
             raise InterlinguaError(
-                f"a process was killed (is the memory full?); {self._remedy}"
+                f"one of {self.slots} processes was killed, possibly for lack of memory;"
+                f" {self._remedy}"
             ) from error
 
 
@@ -174,6 +175,10 @@ def _with_threads(function: Callable[..., _Result], cores: int, *task: Any) -> _
 
     # Otherwise torch would use one thread per core of the machine.
     torch.set_num_threads(cores)
+    return _run_task(function, task)
+
+
+def _run_task(function: Callable[..., _Result], task: tuple[Any, ...]) -> _Result:
     try:
         return function(*task)
     # The caller can't unpickle an error whose class takes more arguments than a text, but it can

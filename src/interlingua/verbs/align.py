@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,7 +18,6 @@ from interlingua.config.options import (
     function_of,
     option,
 )
-from interlingua.config.registry import DEFAULT_MODEL
 from interlingua.errors import ConfigError, DataError, LanguageError
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
@@ -27,12 +26,11 @@ from interlingua.verbs.parts.input_checks import check_inputs
 from interlingua.verbs.parts.shared_options import (
     AlignmentOptions,
     ColumnOptions,
-    ModelOptions,
+    FolderModelOptions,
     SplitOptions,
     as_path,
     is_folder_or_pattern,
     is_output_folder,
-    is_text_folder,
     output_option,
 )
 
@@ -90,7 +88,7 @@ class Links(RowList["Link"]):
 
 
 @dataclass(frozen=True)
-class AlignOptions(ModelOptions, ColumnOptions, AlignmentOptions, SplitOptions):
+class AlignOptions(FolderModelOptions, ColumnOptions, AlignmentOptions, SplitOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
@@ -141,13 +139,6 @@ class AlignOptions(ModelOptions, ColumnOptions, AlignmentOptions, SplitOptions):
         "Prompt before every block of sentences: the name of a prompt of the model, or a text.",
         group=MODEL,
     )
-
-    @classmethod
-    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """Return the default model if the first argument is a text, or a folder of texts."""
-        if is_text_folder(first, given):
-            return DEFAULT_MODEL
-        return super().left_out(first, given)
 
     @property
     def is_several(self) -> bool:

@@ -32,7 +32,7 @@ EPILOG = "\n\n".join(
         unfilled(
             "FILES:",
             "  .jsonl, .parquet, .csv, .tsv, .xlsx",
-            "    columns text, id, title and language, or those that options name; other columns",
+            "    columns text, id, title and language, or columns named by options; other columns",
             "    are metadata",
             "  .md, .html, .docx, .odt, .epub, .pdf, .srt, .vtt",
             "    documents, one passage per section",

@@ -283,7 +283,7 @@ def _requested_places(
 def _language_places(names: Sequence[str], codes: Sequence[str | None]) -> tuple[int, int] | None:
     """Return the two columns that are called by languages.
 
-    If there are more than two, those that may mean a number of the row are ignored.
+    If there are more than two, columns that may hold row numbers are ignored.
     """
     places: dict[str, int] = {}
     for place, code in enumerate(codes):

@@ -9,67 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import torch
 
-from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.errors import ConfigError
 from interlingua.runtime.processes import LibraryContext, end_with_parent
+from interlingua.runtime.workers import OnProcesses
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
-_AHEAD = 2
-"""Tasks of each process that are taken before the first result is needed."""
-_Result = TypeVar("_Result")
-
-
-class OnDevices:
-    """Processes, each with its own device.
-
-    Args:
-        pool: of these processes.
-        count: number of processes.
-    """
-
-    def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
-        self.pool = pool
-        self.slots = count
-
-    def run(
-        self,
-        function: Callable[..., _Result],
-        tasks: Iterable[tuple[Any, ...]],
-        *,
-        encodes: bool = False,
-    ) -> Iterator[_Result]:
-        """Yield the results of a function for the arguments of each task, in order.
-
-        See ``workers.Workers``.
-
-        Raises:
-            InterlinguaError: the function raised an error, or a process was killed.
-        """
-        waiting: deque[Future[_Result]] = deque()
-        try:
-            for task in tasks:
-                waiting.append(self.pool.submit(_task, function, task))
-                # A few tasks ahead keep all processes busy; more would only fill the memory.
-                if len(waiting) >= _AHEAD * self.slots:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool as error:
-            raise InterlinguaError(
-                f"one of the {self.slots} processes of --devices was killed, possibly for lack"
-                " of memory (each process holds the model); lower --devices"
-            ) from error
 
 
 @contextlib.contextmanager
-def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
+def on_devices(count: int, device: str | None) -> Iterator[OnProcesses]:
     """Start processes, which run for the block.
 
     Args:
@@ -91,7 +45,8 @@ def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
         count, mp_context=context, initializer=_begin, initargs=(queue, threads)
     )
     try:
-        yield OnDevices(pool, count)
+        remedy = "lower --devices, because each process holds the model"
+        yield OnProcesses(pool, count, remedy)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -140,12 +95,3 @@ def _begin(queue: Any, threads: int) -> None:
         os.environ[_VISIBLE] = visible
     torch.set_num_threads(threads)
     end_with_parent()
-
-
-def _task(function: Callable[..., _Result], task: tuple[Any, ...]) -> _Result:
-    """Run a task in the process."""
-    try:
-        return function(*task)
-    except InterlinguaError as error:
-        # Not all kinds of errors can be sent to another process, but their texts can.
-        raise InterlinguaError(str(error)) from None

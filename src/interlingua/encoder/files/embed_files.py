@@ -32,13 +32,13 @@ from interlingua.corpus.formats.sentence_table import (
     refuse_column,
 )
 from interlingua.encoder.encode import EncodeReport, collect_vectors, windows
-from interlingua.encoder.files.device_processes import OnDevices, on_devices
+from interlingua.encoder.files.device_processes import on_devices
 from interlingua.encoder.files.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.runtime.workers import OnRay, connected
+from interlingua.runtime.workers import Workers, connected
 from interlingua.storage.files import PathLike, count_lines, open_text, stem_and_suffix
 from interlingua.storage.formats import EMBEDDED
 from interlingua.storage.limits import guard_lines
@@ -213,7 +213,7 @@ def embed_files(
         if left:
             check_writable(targets[left[0]])
         scratch = stack.enter_context(tempfile.TemporaryDirectory())
-        workers: OnRay | OnDevices | None
+        workers: Workers | None
         if devices > 1:
             workers = stack.enter_context(on_devices(devices, device))
         else:
@@ -275,7 +275,7 @@ class _Work:
     scratch: Path
     report: EncodeReport
     count: _Count
-    workers: OnRay | OnDevices | None
+    workers: Workers | None
     sentences: Callable[[PathLike], Iterator[str]]
     bad: BadLines
 

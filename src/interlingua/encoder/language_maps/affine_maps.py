@@ -131,7 +131,7 @@ class LanguageMap:
         """Map vectors.
 
         Args:
-            vectors: like those that the map was estimated on: of length 1 if those were.
+            vectors: of length 1 if the map was estimated on vectors of length 1.
             languages: code of each vector's language; needed by ``shift``.
             normalize: scale the results to length 1.
 

@@ -44,7 +44,7 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
     queries = layer.queries(states[batch.cu_seqlens[:-1].long()]).view(by_head)
     keys = layer.keys(states)
     if spec.rotary_base is not None:
-        # A first token has position 0, where nothing is rotated, so only keys are rotated. With
+        # A first token has position 0 and is not rotated, so only keys are rotated. With
         # `flash` the layout keeps the tokens in the batch's order, which works on any device here.
         in_order = Layout.of(batch.cu_seqlens, flash=True)
         keys = apply_rotary(keys, in_order, heads=spec.heads, base=spec.rotary_base)

@@ -410,7 +410,19 @@ def _is_input(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
+class FolderModelOptions(ModelOptions):
+    """The model of a verb that also reads folders of texts."""
+
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """Return the default model if the first argument is a text, or a folder of texts."""
+        if is_text_folder(first, given):
+            return DEFAULT_MODEL
+        return super().left_out(first, given)
+
+
+@dataclass(frozen=True)
+class TwoTextsOptions(FolderModelOptions, ColumnOptions, SplitOptions, PairSearch):
     """Two texts, and how pairs of their sentences are found."""
 
     source: PathLike | Sequence[str] = argument(
@@ -446,13 +458,6 @@ class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
         "Folder for intermediate files; by default OUTPUT.work, which is removed at the end.",
         kind=Path,
     )
-
-    @classmethod
-    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """Return the default model if the first argument is a text, or a folder of texts."""
-        if is_text_folder(first, given):
-            return DEFAULT_MODEL
-        return super().left_out(first, given)
 
     @property
     def search_device(self) -> str:
