@@ -131,7 +131,8 @@ class Filter:
         threshold: from the options, or found for the precision.
         prior: share of right pairs, from the options or estimated.
         cuts: pairs expected at each precision among the pairs passed to ``learn``.
-        interval: in which the true precision of the kept pairs is expected, if one is requested.
+        interval: in which the true precision of the kept pairs is expected, if a precision is
+            requested.
         learned_from: description of the pairs passed to ``learn``.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
@@ -281,7 +282,7 @@ class Filter:
                 cut = "no pair reaches it"
             elif self.interval is not None:
                 cut += f", {interval_in_words(self.interval)}"
-            lines.append(f"precision {precision:g}: {cut}, by {self.learned_from}")
+            lines.append(f"precision {precision:g}: {cut}, estimated from {self.learned_from}")
             lines += self.advice()
         return lines + self._threshold_warning() + self._judgment_lines()
 
@@ -461,7 +462,7 @@ class Written:
         threshold: the score from the options, or found for the precision; None if neither is set.
         prior: share of right pairs among those that no check rejects, by the calibration.
         accepted: pairs that no check of single pairs rejects, if there is a calibration.
-        interval: in which the true precision is expected, if one was requested.
+        interval: in which the true precision is expected, if a precision was requested.
         advice: how to narrow the interval, in lines.
         cuts: pairs expected at each precision.
         best: kept pairs, evenly spaced in the list.
@@ -520,7 +521,7 @@ def write_mined(
     scores = mined.pairs["score"]
     chosen = Filter(cut, checks, languages, calibration, folder)
     # All scores are known here. The share and the threshold are those of pairs that no check
-    # rejects; of very many pairs, a part at even distances suffices.
+    # rejects; if there are very many pairs, evenly spaced ones suffice.
     step = max(1, ceil_div(len(scores), LEARNED_FROM))
     accepted = np.zeros(0)
     if calibration is not None:
@@ -608,8 +609,8 @@ class _Sampler:
 
     Args:
         written: where they go.
-        above: pairs with a score that the threshold does not cut.
-        pairs: all of them.
+        above: number of pairs with a score that the threshold does not cut.
+        pairs: number of all pairs.
     """
 
     def __init__(self, written: Written, above: int, pairs: int) -> None:

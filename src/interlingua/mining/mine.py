@@ -178,7 +178,7 @@ def mine_pairs(
     """
     languages = source.language, target.language
     seen = work.path / "seen" if work is not None else None
-    # In the retrieval, a pair that a check of single pairs rejects takes no text from others.
+    # If a check of single pairs rejects a pair, other pairs may use its texts in the retrieval.
     checker = Checker(checks, languages, seen)
     mined = mine_files(
         source,
@@ -233,7 +233,7 @@ def _kept_pairs(written: Written, lines: list[str]) -> MinedPairs:
 def _local_file(
     path: PathLike | None, work: Workspace | None
 ) -> AbstractContextManager[Path | None]:
-    """Return a context of the local file for an output, which is sent when the context ends."""
+    """Return a context of the local file for an output; the file is sent when the context ends."""
     if path is None or work is None:
         return nullcontext()
     return destination(path, work.path / "made")

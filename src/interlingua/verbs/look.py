@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DATA_FOLDER_VARIABLE = "INTERLINGUA_DATA"
 """Variable that names the folder of published evaluation sets, as for ``evaluate``."""
 _MOST = 0.8
-"""Share of the documents of a folder that two languages have to cover."""
+"""Minimum share of the documents of a folder that are in its two most frequent languages."""
 _ALIGNABLE = 5000
 """Maximum number of texts of a document; larger files are corpora to mine."""
 
@@ -86,7 +86,7 @@ class LookOptions(PairOptions, LineOptions):
     )
     tests: PathLike | Sequence[PathLike] | None = option(
         None,
-        "Folder of a test set; its sentences are searched in the files. Repeatable. By default"
+        "Folder of a test set; the files are searched for its sentences. Repeatable. By default"
         " the published sets below $INTERLINGUA_DATA.",
         group=INPUT,
         kind=list[Path],
@@ -276,7 +276,7 @@ def _language_of(found: FileLook) -> str:
 def _has_two_languages(folders: Sequence[str], texts: Sequence[FileLook]) -> bool:
     """Return whether two folders are in different languages, or one folder is in two languages.
 
-    Only most documents must agree, because a short text may be taken for a related language.
+    It is enough that most documents agree; a short text may be identified as a related language.
     """
     if len(folders) == 1:
         counts = Counter(filter(None, map(_language_of, texts)))

@@ -85,7 +85,7 @@ class ScoredStream:
     Attributes:
         pairs: iterator of the kept pairs.
         lines: the report; complete when all pairs have been read.
-        failures: of several bitexts, one line for each that could not be read.
+        failures: one line for each bitext that could not be read, if there are several.
     """
 
     pairs: Iterator[ScoredPair] = field(default_factory=lambda: iter(()))
@@ -238,9 +238,9 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
     )
     labels: PathLike | None = option(
         None,
-        "Judged pairs of the bitext: the answered sheet of --review, or 1 or 0 TAB source TAB"
-        " target. Good pairs are kept and bad ones rejected; with --learn, the calibration is"
-        " learned from them.",
+        "Judged pairs of the bitext: the answered sheet of --review, or a table with the columns 1"
+        " or 0 TAB source TAB target. Good pairs are kept and bad ones rejected; with --learn, the"
+        " calibration is learned from them.",
         group=INPUT,
         kind=Path,
         reads="file",
@@ -277,7 +277,7 @@ def run_score(
     Args:
         options: of the verb.
         progress: receives the progress of the work.
-        stdout: receives the pairs if there is no output; without it they are returned.
+        stdout: receives the pairs if there is no output; None = the pairs are returned.
 
     Returns:
         The pairs that are kept; without a filter all.
@@ -562,7 +562,7 @@ def write_scored(
         The report, in lines.
 
     Raises:
-        InterlinguaError: it was stopped while it wrote to standard output.
+        InterlinguaError: the run was stopped while it wrote to standard output.
     """
     from interlingua.mining.filter import output_format, write_filtered
 

@@ -12,8 +12,8 @@ these texts are wrong, and consist of the mined texts themselves.
 Some pairs of the bitext itself get a wrong target: another line's, a part of their own, a copy of
 their source.
 
-``score_mixture`` compares the list's scores with those of right pairs and of each kind of wrong
-pairs.
+``score_mixture`` compares the scores of all pairs (the list) with those of known right pairs and of
+each kind of known wrong pairs.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Probes(NamedTuple):
     Attributes:
         source: lines.
         target: lines.
-        source_pairs: number of the pair that each line of the source is a side of.
+        source_pairs: for each line of the source, the number of the pair that it is from.
         target_pairs: the same for the target.
     """
 
@@ -122,9 +122,10 @@ class Answers(NamedTuple):
     """Known answers of mined pairs.
 
     Attributes:
-        known: marks pairs of both sides of a probe, or of one side and one of the texts themselves.
-            The answer to a pair of two different probes is not known: probes often come from one
-            source and are near each other, so such a pair says nothing about the texts.
+        known: marks pairs that consist of the two sides of one probe, or of a side of a probe and
+            one of the texts themselves. The answer to a pair of two different probes is not known:
+            probes often come from one source and are near each other, so such a pair says nothing
+            about the texts.
         right: marks pairs of both sides of one probe; without meaning where ``known`` is false.
         own: marks pairs without a probe.
         excluded: number of probes that are left out, because one of their sides is also in the
@@ -205,8 +206,8 @@ def _probe_of_text(
     """Return the probe that each text belongs to.
 
     Returns:
-        The number of each text's probe, -1 for the texts themselves; and for each text that is also
-        among the texts themselves or in two probes, the text and its probe.
+        The number of each text's probe, -1 for the texts themselves; and for each text of a probe
+        that is also among the texts themselves or in another probe, the text and its probe.
     """
     probe_of = np.full(len(side), -1, np.int64)
     # The probes are the last lines of the side.
@@ -293,9 +294,10 @@ def learn_from_samples(
 
     Args:
         right: scores of known right pairs.
-        wrong: of known wrong pairs, by kind; each kind counts as much as it does in the list.
+        wrong: scores of known wrong pairs, by kind; each kind is weighted by its share of the list.
         scores: of the list.
-        others: of wrong pairs that are less like the list's, only for alternative curves.
+        others: scores of wrong pairs that resemble the list's less; used only for alternative
+            curves.
         measured: see ``fit_mixture``.
         seed: of the draws.
 
@@ -380,7 +382,7 @@ def check_calibration(
         DataError: the output is an existing file that is not a calibration.
     """
     if output.is_file():
-        load_calibrations(output)  # another file of that name would be lost
+        load_calibrations(output)  # raises an error if it is another kind of file
     if parallel is not None and labels is not None:
         raise ConfigError("--parallel and --labels cannot be combined; remove one")
     if parallel is None and labels is None and gold is None:
@@ -503,8 +505,8 @@ def hidden_scores(
 ) -> Float64[ndarray, " h"]:
     """Score the pairs that translated texts form while their translations are hidden.
 
-    Half of the pairs that seem right are hidden. The other half keeps most of the best partners
-    taken, which is also the situation of a text without a translation.
+    Half of the pairs that seem right are hidden. The other half stays, so that most of the best
+    partners are taken, as they are for a text without a translation.
 
     Args:
         mined: all pairs that were found.
@@ -678,14 +680,15 @@ def check_learning(learn: Path | None, labels: PathLike | None, parallel: PathLi
         parallel: held-out translations.
 
     Raises:
-        ConfigError: there is nothing or too much to learn from, or nothing to write.
+        ConfigError: not exactly one of ``labels`` and ``parallel`` is passed with ``learn``, or
+            ``parallel`` is passed without it.
     """
     if learn is None:
         if parallel is not None:
             raise ConfigError("--parallel requires --learn (the calibration file to write)")
         return False
     if learn.is_file():
-        load_calibrations(learn)  # another file of that name would be lost
+        load_calibrations(learn)  # raises an error if it is another kind of file
     if (labels is None) == (parallel is None):
         raise ConfigError(
             "--learn requires either --labels (judged pairs) or --parallel (held-out"
@@ -726,7 +729,7 @@ def learn_scores(
         The report, in lines.
 
     Raises:
-        ConfigError: there is nothing or too much to learn from.
+        ConfigError: not exactly one of ``labels`` and ``parallel`` is passed.
         DataError: too few pairs with a known answer are in the stream.
     """
     check_learning(output, labels, parallel)
@@ -790,7 +793,7 @@ def score_judged_pairs(
     labels: Judgments,
     checker: Checker,
 ) -> tuple[Float64[ndarray, " n"], Known]:
-    """Score all pairs; return the scores that no check rejects, and pairs with known answers."""
+    """Score all pairs; return the scores of those that no check rejects, and the known pairs."""
     scores = [np.zeros(0)]
     marks = [np.zeros(0, bool)]
     answers: list[Answer] = []

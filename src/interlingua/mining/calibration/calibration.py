@@ -7,9 +7,9 @@ between those of known right and known wrong pairs. If right and wrong pairs ove
 difference between the known pairs and the others changes the estimated share a lot.
 ``share_interval``, ``precision_interval`` and ``doubted`` report this uncertainty.
 
-The curve holds the log odds at the prior of the pairs that it was fitted to. Without the log odds
-of that prior, they are log likelihood ratios, which do not depend on any prior. With the log odds
-of another prior added, they are the log odds of a pair among pairs with that prior (Bayes' rule).
+The curve holds the log odds at the prior of the pairs that it was fitted to. Minus the log odds of
+that prior, they are log likelihood ratios, which do not depend on any prior. Plus the log odds of
+another prior, these ratios are the log odds of a pair among pairs with that prior (Bayes' rule).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Calibration:
         prior: expected share of right ones among the pairs that were mined for this calibration.
         pairs: number of pairs with a known answer that the curve was fitted to.
         measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``,
-            ``log_loss``; ``separation``, see ``separation``.
+            ``log_loss``; ``separation``, see the function of that name.
         bins: the reliability curve of the same predictions.
         cuts: where to cut the pairs that were mined for this calibration.
         alternatives: other curves that the known pairs allow, by resampling.
@@ -167,8 +167,8 @@ class Calibration:
         """Estimate the share of right pairs among unlabeled ones by maximum likelihood.
 
         The EM iterations of Saerens, Latinne & Decaestecker (2002), section 2.2, converge to it.
-        This function finds it by bisection: the derivative falls monotonically over the shares 0 to
-        1, and its zero is the estimate.
+        This function finds it by bisection: the derivative of the log likelihood falls
+        monotonically over the shares 0 to 1, and its zero is the estimate.
 
         Args:
             scores: of all pairs, not only of those above a threshold.
@@ -334,7 +334,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     content = read_record(path, CALIBRATION)
     try:
         return {languages: _read(table) for languages, table in content["pairs"].items()}
-    # The checksum does not prove who wrote it.
+    # A valid checksum does not prove that this program wrote the file.
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"this is not a calibration file ({error}); make one with `interlingua calibrate`",
@@ -526,7 +526,7 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     # are separable, the slope stays finite.
     count = int(right.sum())
     targets = np.where(right, (count + 1) / (count + 2), 1 / (len(right) - count + 2))
-    # It starts with the level line, which is the best one if scores say nothing.
+    # The search starts with the level line, the best one if scores contain no information.
     weights = np.array([0.0, np.log(targets.mean() / (1 - targets.mean()))])
     for _ in range(100):
         guess = 1 / (1 + np.exp(-x @ weights))
@@ -664,8 +664,8 @@ def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> fl
     Equal scores count half.
     """
     wrong = np.sort(scores[~right])
-    # Of each right pair: the wrong ones that score less, and those that score no more. Their mean
-    # counts those of equal score half.
+    # For each right pair: how many wrong pairs score less, and how many score no more. In the mean
+    # of the two numbers, a wrong pair of equal score counts half.
     less = np.searchsorted(wrong, scores[right], side="left")
     no_more = np.searchsorted(wrong, scores[right], side="right")
     return float((less + no_more).mean() / (2 * len(wrong)))
@@ -726,7 +726,7 @@ def share_interval(found: Calibration, scores: Float64[ndarray, " m"]) -> tuple[
     """Compute the 95 % bootstrap interval of ``found.estimate_prior(scores)``.
 
     Args:
-        found: with its alternatives.
+        found: the calibration, with its alternatives.
         scores: of all pairs.
     """
     few = _even_sample(scores)
@@ -746,7 +746,7 @@ def precision_interval(
     The interval of the resampled known pairs is widened by ``LIKENESS_ERROR`` at both ends.
 
     Args:
-        found: with its alternatives.
+        found: the calibration, with its alternatives.
         scores: of all pairs.
         threshold: a score that some of them reach.
         prior: share of right pairs among all; estimated by each alternative by default.

@@ -45,9 +45,9 @@ class FloresP1(PairwiseSearch):
     pairs are scored.
 
     Attributes:
-        languages: languages to pair with each other, pairs of them (``de-en``), of which both
-            directions are scored, or the groups ``muse`` and ``low_resource``, each paired within
-            itself.
+        languages: languages to pair with each other; pairs of languages (``de-en``), scored in
+            both directions; or the groups ``muse`` and ``low_resource``, in which all languages are
+            paired with each other.
     """
 
     name: ClassVar[str] = "flores_p_at_1"

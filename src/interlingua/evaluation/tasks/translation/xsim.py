@@ -17,9 +17,10 @@ from interlingua.evaluation.tasks.translation.translations import translation_pa
 class XSim(MarginSearch):
     """xsim on FLORES-200 devtest, X -> English; see ``MarginSearch``.
 
-    The data are line-aligned ``<lang>.txt`` files with ``eng_Latn.txt`` among them, FLORES-200
-    devtest for the protocol (group ``mexma``, 80 languages), or the ``<a>-<b>.tsv`` pairs of a
-    prepared corpus's ``heldout``. Only FLORES, recognized by content, has the name ``xsim``.
+    The data are line-aligned ``<lang>.txt`` files, including ``eng_Latn.txt``, or the
+    ``<a>-<b>.tsv`` pairs of a prepared corpus's ``heldout``. The protocol's data are FLORES-200
+    devtest (group ``mexma``, 80 languages). Only FLORES, recognized by content, has the name
+    ``xsim``.
     """
 
     name: ClassVar[str] = "xsim"

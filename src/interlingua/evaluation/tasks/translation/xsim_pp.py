@@ -38,8 +38,8 @@ class XSimPP(MarginSearch):
 
     In addition to the error rates of ``MarginSearch``, the scores include the share of sentences
     for which an altered form of the right sentence was retrieved, by kind of alteration
-    (``errors_<kind>``), and the share of other errors (``errors_misaligned``). LASER prints them as
-    counts. They sum to ``xsim_pp``.
+    (``errors_<kind>``), and the share of other errors (``errors_misaligned``). LASER prints these
+    errors as counts. The shares sum to ``xsim_pp``.
 
     The task needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the
     folder, or in one next to it named ``<folder>_augmented``. Files that ``xsim_pp_generated``
@@ -113,8 +113,8 @@ class XSimPPGenerated(MarginSearch):
     retrieved, ``errors_misaligned`` that of other errors. They sum to ``xsim_pp_generated``.
 
     Attributes:
-        target: the language to retrieve and alter; by default English of aligned files, the second
-            one of pairs.
+        target: the language to retrieve and alter; by default English for aligned files, and the
+            second language of each file for pairs.
         kinds: of alterations; all of ``number``, ``entity``, ``negation``, ``antonym``,
             ``word_order`` by default.
         per_sentence: altered forms of a sentence per kind, at most.
