@@ -44,8 +44,8 @@ def make_command(
 
     Args:
         options: the dataclass of the verb.
-        quiet: help text of ``--quiet``, which Python does not have; None = the verb has no such
-            option.
+        quiet: help text of ``--quiet``, which exists only on the command line; None = the verb has
+            no such option.
         json: help text of ``--json``; None = the verb has no such option. Its value is the third
             argument of the function.
         variables: prefix of the environment variables that set the options by name; None = no

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def train(options: TrainOptions, quiet: bool) -> None:
     """Train, save checkpoints on the way, and write RUN/model and RUN/best.
 
-    Of a file of stages it runs all.
+    If the config is a file of stages, all stages are run.
     """
     trained = run_train(options, progress=not quiet)
     if trained.template is not None:

@@ -276,7 +276,7 @@ def _count_faults(opened: Opened, found: StreamCounts, sides: Sequence[SideLook]
     for name, count in found.overlap.items():
         what = (
             f"of the {opened.kind} hold a sentence of the test set {name}; keep them out of"
-            " training (decontaminate in prepare's file)"
+            " training (key decontaminate in the config of prepare)"
         )
         faults.append(count_fault("test sentences", count, units, what, None))
     return faults
