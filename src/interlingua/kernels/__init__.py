@@ -94,11 +94,8 @@ def wanted_variants() -> tuple[str, ...]:
     if value == "0":
         return ()
     if value not in KERNEL_VARIANTS:
-        hint = did_you_mean(value, KERNEL_VARIANTS)
-        raise ConfigError(
-            f"{KERNELS_VARIABLE}: unknown variant {value!r}{hint}; valid names: 0, 1,"
-            f" {', '.join(KERNEL_VARIANTS)}"
-        )
+        hint = did_you_mean(value, ("0", "1", *KERNEL_VARIANTS))
+        raise ConfigError(f"{KERNELS_VARIABLE}: unknown variant {value!r}{hint}")
     return (value,)
 
 
