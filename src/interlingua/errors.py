@@ -18,8 +18,10 @@ import difflib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -117,9 +119,45 @@ class MissingExtraError(InterlinguaError, ImportError):
     def __init__(self, package: str, extra: str) -> None:
         self.package = package
         self.extra = extra
-        super().__init__(
-            f"the package {package} is not installed; run: pip install 'interlingua[{extra}]'"
-        )
+        super().__init__(f"the package {package} is not installed; run{pip_line(extra)}")
+
+
+def pip_line(extra: str = "") -> str:
+    """Return the end of "run": the pip command that installs this package with an extra.
+
+    A clone is installed from its folder, because pip may find no package of this name elsewhere.
+    """
+    brackets = f"[{extra}]" if extra else ""
+    folder, is_editable = _clone()
+    if folder is None:
+        requirement = f"'interlingua{brackets}'" if extra else "interlingua"
+        return f": pip install {requirement}"
+    target = f"'.{brackets}'" if extra else "."
+    return f" in {folder}: pip install {'-e ' if is_editable else ''}{target}"
+
+
+def _clone() -> tuple[Path | None, bool]:
+    """Return the folder of the clone that is installed, and whether it is used in place.
+
+    The folder is None for an installed wheel.
+    """
+    # Imported here, because only errors need it.
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote
+
+    try:
+        written = distribution("interlingua").read_text("direct_url.json")
+    except PackageNotFoundError:
+        # The source is on PYTHONPATH.
+        root = Path(__file__).resolve().parents[2]
+        return (root if (root / "pyproject.toml").is_file() else None), True
+    place = re.search(r'"url": *"file://([^"]+)"', written or "")
+    # A wheel that was installed from a file has "archive_info" in place of "dir_info".
+    if place is None or '"dir_info"' not in str(written):
+        return None, False
+    folder = Path(unquote(place[1]))
+    is_editable = re.search(r'"editable": *true', str(written)) is not None
+    return (folder if folder.is_dir() else None), is_editable
 
 
 def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
