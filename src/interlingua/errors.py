@@ -127,17 +127,18 @@ def pip_line(extra: str = "") -> str:
 
     A clone is installed from its folder, because pip may find no package of this name elsewhere.
     """
-    brackets = f"[{extra}]" if extra else ""
-    folder, is_editable = _clone()
+    folder, options = _clone()
     if folder is None:
-        requirement = f"'interlingua{brackets}'" if extra else "interlingua"
-        return f": pip install {requirement}"
-    target = f"'.{brackets}'" if extra else "."
-    return f" in {folder}: pip install {'-e ' if is_editable else ''}{target}"
+        place, target = "", "interlingua"
+    else:
+        place, target = f" in {folder}", "."
+    if extra:
+        target = f"'{target}[{extra}]'"
+    return f"{place}: pip install {options}{target}"
 
 
-def _clone() -> tuple[Path | None, bool]:
-    """Return the folder of the clone that is installed, and whether it is used in place.
+def _clone() -> tuple[Path | None, str]:
+    """Return the folder of the clone that is installed, and pip's option if it is used in place.
 
     The folder is None for an installed wheel.
     """
@@ -150,14 +151,19 @@ def _clone() -> tuple[Path | None, bool]:
     except PackageNotFoundError:
         # The source is on PYTHONPATH.
         root = Path(__file__).resolve().parents[2]
-        return (root if (root / "pyproject.toml").is_file() else None), True
+        if (root / "pyproject.toml").is_file():
+            return root, "-e "
+        return None, ""
     place = re.search(r'"url": *"file://([^"]+)"', written or "")
     # A wheel that was installed from a file has "archive_info" in place of "dir_info".
     if place is None or '"dir_info"' not in str(written):
-        return None, False
+        return None, ""
     folder = Path(unquote(place[1]))
-    is_editable = re.search(r'"editable": *true', str(written)) is not None
-    return (folder if folder.is_dir() else None), is_editable
+    if not folder.is_dir():
+        return None, ""
+    if re.search(r'"editable": *true', str(written)):
+        return folder, "-e "
+    return folder, ""
 
 
 def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
