@@ -18,8 +18,10 @@ import difflib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -117,9 +119,51 @@ class MissingExtraError(InterlinguaError, ImportError):
     def __init__(self, package: str, extra: str) -> None:
         self.package = package
         self.extra = extra
-        super().__init__(
-            f"the package {package} is not installed; run: pip install 'interlingua[{extra}]'"
-        )
+        super().__init__(f"the package {package} is not installed; run{pip_line(extra)}")
+
+
+def pip_line(extra: str = "") -> str:
+    """Return the end of "run": the pip command that installs this package with an extra.
+
+    A clone is installed from its folder, because pip may find no package of this name elsewhere.
+    """
+    folder, options = _clone()
+    if folder is None:
+        place, target = "", "interlingua"
+    else:
+        place, target = f" in {folder}", "."
+    if extra:
+        target = f"'{target}[{extra}]'"
+    return f"{place}: pip install {options}{target}"
+
+
+def _clone() -> tuple[Path | None, str]:
+    """Return the folder of the clone that is installed, and pip's option if it is used in place.
+
+    The folder is None for an installed wheel.
+    """
+    # Imported here, because only errors need it.
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote
+
+    try:
+        written = distribution("interlingua").read_text("direct_url.json")
+    except PackageNotFoundError:
+        # The source is on PYTHONPATH.
+        root = Path(__file__).resolve().parents[2]
+        if (root / "pyproject.toml").is_file():
+            return root, "-e "
+        return None, ""
+    place = re.search(r'"url": *"file://([^"]+)"', written or "")
+    # A wheel that was installed from a file has "archive_info" in place of "dir_info".
+    if place is None or '"dir_info"' not in str(written):
+        return None, ""
+    folder = Path(unquote(place[1]))
+    if not folder.is_dir():
+        return None, ""
+    if re.search(r'"editable": *true', str(written)):
+        return folder, "-e "
+    return folder, ""
 
 
 def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:

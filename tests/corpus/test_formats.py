@@ -56,10 +56,20 @@ def test_what_is_written_is_read_back(tmp_path, name):
 @given(sides=st.lists(st.tuples(TEXT, TEXT)))
 @pytest.mark.parametrize("name", ["x.de-en.tsv", "x.jsonl", "x.tmx"])
 def test_any_text_survives(tmp_path, name, sides):
+    # The first pair has most of the letters, in Latin script: readers refuse a file whose letters
+    # contradict its languages. The other texts are bare, so that any character may be at an end.
+    repeats = 1 + sum(len(a) + len(b) for a, b in sides)
+    sides = [("Satz und Satz " * repeats, "one and another " * repeats), *sides]
     write_pairs([TextPair(*pair, "deu_Latn", "eng_Latn") for pair in sides], tmp_path / name)
     assert [(a.strip(), b.strip()) for a, b in texts(tmp_path / name)] == [
         (a.strip(), b.strip()) for a, b in sides
     ]
+
+
+@pytest.mark.parametrize("name", ["x.de-en.tsv", "x.jsonl", "x.tmx"])
+def test_texts_of_another_script_survive_with_a_pair_in_the_declared_one(tmp_path, name):
+    sides = [("\u0627" * 40, "\u0628" * 40), ("漢" * 40, "\uac00" * 40)]
+    test_any_text_survives.hypothesis.inner_test(tmp_path, name, sides)
 
 
 def test_nothing_is_written_when_the_pairs_break_off(tmp_path):

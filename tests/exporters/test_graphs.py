@@ -138,7 +138,7 @@ def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch
     with pytest.raises(ConfigError, match=r"float32 or float16, found 'bfloat16'"):
         export_graphs(model, tmp_path / "out", ("onnx",), ExportSettings(dtype="bfloat16"))
     monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[openvino\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[openvino\]'"):
         export_graphs(model, tmp_path / "out", ("openvino",))
     assert not (tmp_path / "out").exists()
     own = encoder.vocabulary

@@ -53,6 +53,18 @@ def test_exact_duplicates_go_whatever_the_case_and_the_direction(tmp_path):
     assert len(rows["duplicate"]) == 2
 
 
+def test_pairs_whose_numbers_differ_in_a_sign_are_no_duplicates(tmp_path):
+    costs = [
+        ("es kostet 1,5 Euro", "it costs 1.5 euros"),
+        ("es kostet 15 Euro", "it costs 15 euros"),
+    ]
+    write_tsv(tmp_path / "en-de.talks.tsv", [("a stone", "ein Stein")])
+    write_tsv(tmp_path / "de-en.news.tsv", [*costs, ("Es kostet 1.5 Euro.", "it costs 1.5 euros")])
+    rows, _ = selected(tmp_path, config_for(tmp_path, tmp_path, **no_split()))
+    assert rows["train"] == [*costs, ("ein Stein", "a stone")]
+    assert len(rows["duplicate"]) == 1
+
+
 def scored(tmp_path, count=40):
     rows = sentences(count)
     score_of = {(row[1], row[0]): (7 * n) % count for n, row in enumerate(rows)}

@@ -122,9 +122,9 @@ def test_what_cannot_be_had_is_one_line(tmp_path, store, monkeypatch):
 def test_a_package_that_is_not_there_is_named(monkeypatch):
     for package in ("s3fs", "gcsfs", "adlfs"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r"s3fs .* pip install 'interlingua\[s3\]'"):
+    with pytest.raises(MissingExtraError, match=r"s3fs .* pip install .*\[s3\]'"):
         filesystem("s3://bucket/a")
-    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[gcs\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[gcs\]'"):
         filesystem("gs://bucket/a")
     with pytest.raises(InterlinguaError, match=r"abfs://a/b: Install adlfs"):
         filesystem("abfs://a/b")

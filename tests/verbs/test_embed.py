@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import interlingua
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError, InterlinguaError
 from tests.mining.invented import write_lines
 from tests.tiny import tiny_encoder
 
@@ -50,3 +51,36 @@ def test_several_files_go_to_a_folder(encoder, tmp_path):
 def test_a_shorter_vector_needs_our_own_model(tmp_path):
     with pytest.raises(ConfigError, match="--truncate-dim"):
         interlingua.embed("m", tmp_path / "a.de", output="a.npy", truncate_dim=3, backend="onnx")
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(
+    ("texts", "error"),
+    [
+        (["Guten Morgen", "Good morning"], DataError),
+        (["How are you?"], DataError),
+        (["It costs 1.5 euros"], DataError),
+        ("Guten Morgen", DataError),
+        (["a" * 300], DataError),
+        (pd.Series(["Guten Morgen"]), ConfigError),
+        (iter(["Guten Morgen"]), ConfigError),
+        ([1, 2], ConfigError),
+    ],
+)
+def test_texts_in_memory_are_refused_with_the_function_for_them(
+    encoder, tmp_path, texts, error, devices
+):
+    with pytest.raises(error, match=r"^[^\n]*load\(model\)\.encode\(texts\)[^\n]*$"):
+        interlingua.embed(tmp_path / "m", texts, output=tmp_path / "x.npy", devices=devices)
+
+
+@pytest.mark.parametrize("name", ["absent.txt", "folder/absent", "part-*.gz", "hf:owner/name"])
+def test_names_of_files_are_not_taken_for_texts(encoder, tmp_path, name):
+    with pytest.raises(InterlinguaError) as caught:
+        interlingua.embed(tmp_path / "m", [name], output=tmp_path / "x.npy")
+    assert "encode(texts)" not in str(caught.value)
+
+
+def test_no_file_is_an_error_of_one_line(encoder, tmp_path):
+    with pytest.raises(ConfigError, match="files"):
+        interlingua.embed(tmp_path / "m", [], output=tmp_path / "x.npy")

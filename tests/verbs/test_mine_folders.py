@@ -11,6 +11,7 @@ import pytest
 import interlingua
 from interlingua.errors import ConfigError, DataError
 from tests.mining.words import embed
+from tests.tiny import tiny_encoder
 
 OPTIONS = {"margin": "absolute", "checks": "none", "threshold": 0.9}
 """The texts are too few for a margin."""
@@ -86,6 +87,18 @@ def test_a_second_run_mines_what_is_new_or_changed_and_names_what_failed(folder)
     assert mine("de", "en", output="out").failures == []
     assert (folder / "out/a.txt.tsv").stat().st_mtime_ns == first
     assert len((folder / "out/sub/b.txt.tsv").read_text().splitlines()) == 5
+
+
+def test_a_model_trained_again_mines_finished_files_again(folder, word_vocabulary):
+    outputs = []
+    for seed in (0, 0, 1):
+        tiny_encoder(word_vocabulary, seed=seed).save("model")
+        options = {"margin": "absolute", "checks": "none", "threshold": -1.0}
+        found = interlingua.mine("model", "de", "en", output="out", **options)
+        skipped = any("earlier run" in line for line in found.lines)
+        outputs.append((skipped, (folder / "out/a.txt.tsv").read_text()))
+    assert [skipped for skipped, _ in outputs] == [False, True, False]
+    assert outputs[0][1] == outputs[1][1] != outputs[2][1]
 
 
 def test_a_side_may_have_files_of_several_formats(folder):

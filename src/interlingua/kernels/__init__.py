@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interlingua.config.registry import did_you_mean
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, pip_line
 
 KERNELS_VARIABLE = "INTERLINGUA_KERNELS"
 KERNEL_VARIANTS = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2", "i8mm", "dotprod", "neon")
@@ -94,11 +94,8 @@ def wanted_variants() -> tuple[str, ...]:
     if value == "0":
         return ()
     if value not in KERNEL_VARIANTS:
-        hint = did_you_mean(value, KERNEL_VARIANTS)
-        raise ConfigError(
-            f"{KERNELS_VARIABLE}: unknown variant {value!r}{hint}; valid names: 0, 1,"
-            f" {', '.join(KERNEL_VARIANTS)}"
-        )
+        hint = did_you_mean(value, ("0", "1", *KERNEL_VARIANTS))
+        raise ConfigError(f"{KERNELS_VARIABLE}: unknown variant {value!r}{hint}")
     return (value,)
 
 
@@ -123,8 +120,7 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
         except AttributeError:
             problem = "it is another library"
     print(
-        f"interlingua: {path} is not used, because {problem}; build it again: pip install"
-        " interlingua",
+        f"interlingua: {path} is not used, because {problem}; to build it again, run{pip_line()}",
         file=sys.stderr,
     )
     return None

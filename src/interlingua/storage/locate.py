@@ -161,7 +161,9 @@ def hub_hint(path_or_id: PathLike) -> str:
     may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
     if not may_be_hub:
         return ""
-    return f"; for the model of that name on the Hugging Face hub, use {HUB_PREFIX}{text}"
+    # Models of the hub have an owner; sentence-transformers leaves its own name out.
+    name = text if "/" in text else f"owner/{text}"
+    return f"; for the model of that name on the Hugging Face hub, use {HUB_PREFIX}{name}"
 
 
 def hub_snapshot(name: str, patterns: list[str]) -> Path:

@@ -125,7 +125,7 @@ def load_checkpoint(
     problem = find_checkpoint_damage(path)
     if problem:
         raise CheckpointError(
-            f"{path}: is damaged or incomplete ({problem}); resume from another checkpoint"
+            f"{path}: the checkpoint cannot be used ({problem}); resume from another one"
         )
     record = read_record(path / STATE_FILE, CHECKPOINT)
     try:
@@ -174,7 +174,7 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
         problem = find_checkpoint_damage(path)
         if problem is None:
             return path
-        warn(f"{path.name}: is damaged or incomplete ({problem}); an older one is used")
+        warn(f"{path.name} cannot be used ({problem}); an older one is used")
     return None
 
 

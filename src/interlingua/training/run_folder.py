@@ -121,7 +121,7 @@ class RunFolder:
             problem = find_checkpoint_damage(path)
             if problem:
                 raise CheckpointError(
-                    f"{path}: is damaged or incomplete ({problem}); name a folder such as"
+                    f"{path}: the checkpoint cannot be used ({problem}); name a folder such as"
                     " RUN/checkpoints/step-00000100"
                 )
             # The checkpoint may be another run's; if this folder holds a run, it must have the same

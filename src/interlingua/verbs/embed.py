@@ -9,20 +9,30 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from interlingua.config import AtLeast
+from interlingua.config import HUB_PREFIX, AtLeast
 from interlingua.config.options import INPUT, OUTPUT, argument, function_of, option
-from interlingua.errors import ConfigError, require_extra
+from interlingua.errors import ConfigError, DataError, require_extra, with_article
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.storage.files import PathLike, check_content
+from interlingua.storage.files import PathLike, check_content, stem_and_suffix
 from interlingua.verbs.parts.input_checks import check_inputs
 from interlingua.verbs.parts.shared_options import (
     REQUIRED,
+    STANDARD_INPUT,
     BadLineOptions,
     ModelOptions,
     RayOptions,
     SheetOptions,
     output_option,
 )
+
+_IN_MEMORY = (
+    "for texts in memory use interlingua.load(model).encode(texts), or write them to a file, one"
+    " per line"
+)
+_LONGEST_NAME = 255
+"""Maximum length of a file's name."""
+_SHOWN = 60
+"""Maximum number of characters that a message shows of a text."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,8 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions, SheetOptions):
 def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     """Encode the lines of files as vectors, in bounded memory.
 
-    For texts in memory there is ``interlingua.load(model).encode(texts)``.
+    Texts in memory are refused, also for several ``devices``; for them there is
+    ``interlingua.load(model).encode(texts)``.
 
     Args:
         options: of the verb.
@@ -99,6 +110,7 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
         raise ConfigError(
             f"--{flag} requires --backend interlingua; remove it, or change --backend"
         )
+    files = _names(options.files)
     check_inputs(options)
     if os.fspath(options.output).endswith(".parquet"):
         require_extra("pyarrow", extra="parquet")
@@ -108,7 +120,6 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     from interlingua.encoder.files.embed_files import embed_files, vector_output
     from interlingua.verbs.parts.models import open_model
 
-    files = _names(options.files)
     column = options.column_choice(options.column)
     for file in files:
         if not is_table(file):
@@ -145,10 +156,36 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     )
 
 
-def _names(files: PathLike | Sequence[PathLike]) -> list[str]:
+def _names(files: Any) -> list[str]:
+    """Return the names of the files.
+
+    Raises:
+        ConfigError: they are no names, or none.
+        DataError: a name is a text rather than that of a file.
+    """
     if isinstance(files, str | os.PathLike):
-        return [os.fspath(files)]
-    return [os.fspath(file) for file in files]
+        files = [files]
+    are_listed = isinstance(files, Sequence)
+    if not are_listed or not all(isinstance(file, str | os.PathLike) for file in files):
+        kind = with_article(type(files).__name__)
+        raise ConfigError(f"files: expected paths of text files, found {kind}; {_IN_MEMORY}")
+    if not files:
+        raise ConfigError("files: expected at least one path; name a text file")
+    names = [os.fspath(file) for file in files]
+    for name in names:
+        if not os.path.exists(name) and _is_text(name):
+            shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+            raise DataError(f"file not found; check the path; {_IN_MEMORY}", path=shown)
+    return names
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name that no file has is rather a text: without a suffix, or long."""
+    if any(len(part) > _LONGEST_NAME for part in name.split("/")):
+        return True
+    suffix = stem_and_suffix(name)[1]
+    is_name = "/" in name or "*" in name or name.startswith(HUB_PREFIX) or name == STANDARD_INPUT
+    return not is_name and (suffix in ("", ".") or " " in suffix)
 
 
 embed = function_of(EmbedOptions, run_embed, "embed")

@@ -263,9 +263,7 @@ def _check(options: IndexOptions) -> None:
     """Raise ConfigError for an unknown action, and for an option that the action does not read."""
     if options.action not in _READ:
         guess = did_you_mean(options.action, _READ)
-        raise ConfigError(
-            f"unknown action {options.action!r}{guess}; the actions are: {', '.join(_READ)}"
-        )
+        raise ConfigError(f"unknown action {options.action!r}{guess}")
     if isinstance(options.arguments, str) or not options.arguments:
         raise ConfigError(
             "the arguments are missing; expected: build MODEL FILES, add FOLDER FILES, delete"

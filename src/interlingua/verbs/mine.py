@@ -241,6 +241,7 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
         word="mined",
         lines=found.lines,
         failures=found.failures,
+        model=lambda: opened()[1],
     )
     if options.plan:
         for job in jobs:

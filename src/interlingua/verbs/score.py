@@ -349,8 +349,9 @@ def _score_several(
     from interlingua.verbs.parts.score_files import ScoreJob, SeveralScores, write_all
 
     result = ScoredStream()
-    # Calibrations and kept vectors are valid for one model; only they need its identity.
-    is_identified = options.calibration is not None or options.work is not None
+    # Calibrations, kept vectors and finished outputs are valid for one model.
+    needs_identity = (options.calibration, options.work, options.output)
+    is_identified = any(one is not None for one in needs_identity)
     several = SeveralScores(
         options,
         bitexts,

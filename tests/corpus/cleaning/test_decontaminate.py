@@ -57,6 +57,13 @@ def test_every_sentence_of_every_layout_is_found(folders):
     assert [path.name for path in keys.skipped] == ["SOURCE.md", "x.txt", "image.dat"]
 
 
+def test_a_number_with_another_sign_is_another_sentence(tmp_path):
+    (tmp_path / "set.txt").write_text("It costs 1.5 euros.\n-5 degrees\n")
+    keys = EvaluationKeys.from_folders([tmp_path])
+    texts = ["it costs 1,5 euros", "It costs 15 euros.", "–5 degrees", "5 degrees"]
+    assert marked(keys, texts).tolist() == [True, False, True, False]
+
+
 def test_rows_count_once_per_set_when_both_sides_are_in_it(folders):
     keys = EvaluationKeys.from_folders(folders)
     rows = keys.contaminated_keys(

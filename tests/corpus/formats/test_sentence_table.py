@@ -93,6 +93,19 @@ def test_a_row_of_another_width_stops_or_is_blank(tmp_path):
     assert bad.count == 1
 
 
+def test_a_single_column_has_a_known_name(tmp_path):
+    (tmp_path / "a.csv").write_text("note\nHallo\n")
+    with pytest.raises(DataError, match="--column"):
+        list(read_column(tmp_path / "a.csv"))
+
+
+def test_rows_that_are_not_utf_8_have_no_sentence(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"text\neins\nf\xe4hrt\n\nzwei\n")
+    bad = BadLines("skip")
+    assert list(read_column(tmp_path / "a.csv", bad=bad)) == ["eins", "zwei"]
+    assert bad.count == 1
+
+
 def test_an_empty_table_and_a_column_of_text_are_refused(tmp_path):
     (tmp_path / "m.csv").write_text("")
     with pytest.raises(DataError, match="table is empty"):

@@ -96,6 +96,9 @@ def test_mistakes_in_the_shape_are_named():
         dataclasses.replace(config, hidden_act="gelou")
     with pytest.raises(ConfigError, match=r"unknown preset 'ems-smal'.*ems-small"):
         BackboneConfig.preset("ems-smal", vocab_size=10)
+    with pytest.raises(ConfigError) as caught:
+        BackboneConfig.preset("nothing-like-it", vocab_size=10)
+    assert str(caught.value).count("ems-tiny") == 1
     assert set(PRESETS) == {"ems-base", "ems-small", "ems-tiny"}
 
 

@@ -56,6 +56,26 @@ def test_missing_token_types_become_a_row_of_zeros(stored):
     assert not row.any()
 
 
+@pytest.mark.parametrize(("declared", "stored_types"), [(2, 0), (2, 1), (2, 3), (1, 2)])
+def test_another_number_of_token_types_than_declared_is_refused(
+    stored, declared, stored_types, tmp_path
+):
+    name = "embeddings.token_type_embeddings.weight"
+    stored.pop(name)
+    if stored_types:
+        stored[name] = torch.ones(stored_types, 8)
+    config = dataclasses.replace(CONFIG, type_vocab_size=declared)
+    with pytest.raises(CheckpointError, match=f"{declared} token types.*has {stored_types}"):
+        from_huggingface_names(stored, config, tmp_path)
+
+
+@pytest.mark.parametrize("declared", [0, 1])
+def test_a_single_declared_token_type_may_be_absent(stored, declared, tmp_path):
+    stored.pop("embeddings.token_type_embeddings.weight")
+    config = dataclasses.replace(CONFIG, type_vocab_size=declared)
+    assert from_huggingface_names(stored, config, tmp_path)[1].type_vocab_size == 0
+
+
 def test_prefixes_old_names_and_other_heads_are_understood(weights, stored, tmp_path):
     old = {"cls.predictions.bias": torch.zeros(20)}
     for name, tensor in stored.items():

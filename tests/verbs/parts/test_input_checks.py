@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -258,7 +259,7 @@ def test_a_missing_package_is_found_before_torch_is_imported(told, line):
     package, command = line.split(" ", 1)
     code, message = told[0][package, command]
     assert (code, message.count("\n")) == (2, 1), message
-    assert "pip install 'interlingua[" in message
+    assert re.search(r"pip install .*'", message)
 
 
 def test_nothing_is_left_behind_by_a_command_with_a_wrong_path(told):

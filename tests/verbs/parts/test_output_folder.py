@@ -7,32 +7,35 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.config.options import option
 from interlingua.errors import ConfigError, DataError
 from interlingua.verbs.parts.output_folder import OutputFolder, OutputJob
 
 
 @dataclass(frozen=True)
 class Settings:
-    output: Path
-    limit: float = 0.5
+    output: Path = option(None)
+    limit: float = option(0.5)
+    glossary: Path | None = option(None, reads="file")
 
 
 @pytest.fixture
 def run(tmp_path):
     """Copies each input in capitals; an input without text fails."""
 
-    def run(names, limit=0.5, error=DataError):
+    def run(names, limit=0.5, error=DataError, model="a model", **given):
         lines, failures, written = [], [], []
         folder = OutputFolder(
-            Settings(tmp_path / "out", limit),
+            Settings(output=tmp_path / "out", limit=limit, **given),
             journal="copy.journal",
             ignored=("output",),
             word="copied",
             lines=lines,
             failures=failures,
+            model=lambda: model,
         )
         jobs = [
-            OutputJob(name, Settings(tmp_path / "out" / name), (str(tmp_path / name),))
+            OutputJob(name, Settings(output=tmp_path / "out" / name), (str(tmp_path / name),))
             for name in names
         ]
 
@@ -61,6 +64,18 @@ def test_only_new_changed_and_damaged_outputs_are_written_again(run, tmp_path):
     assert written == ["a", "b"]
     assert lines[:2] == ["a: copied", "b: copied"]
     assert lines[2].startswith("1 file ")
+
+
+def test_outputs_of_another_model_or_another_file_of_an_option_are_written_again(run, tmp_path):
+    (tmp_path / "a").write_text("a")
+    glossary = tmp_path / "glossary"
+    glossary.write_text("one")
+    assert run("a", glossary=glossary)[0] == ["a"]
+    assert run("a", glossary=glossary)[0] == []
+    assert run("a", glossary=glossary, model="trained again")[0] == ["a"]
+    assert run("a", glossary=glossary, model="trained again")[0] == []
+    glossary.write_text("two")
+    assert run("a", glossary=glossary, model="trained again")[0] == ["a"]
 
 
 def test_an_input_that_fails_is_named_and_the_rest_is_done(run, tmp_path):

@@ -11,7 +11,9 @@ from interlingua.config.languages import written_tag
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.corpus.formats.localization.bitext_folders import several_bitexts
 from interlingua.errors import ConfigError, DataError
+from interlingua.storage.journal import Journal
 from tests.mining.words import embed
+from tests.tiny import tiny_encoder
 
 PO = 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "en1 en2"\nmsgstr "de1 de2"\n'
 XLIFF = (
@@ -83,6 +85,47 @@ def test_a_second_run_leaves_finished_outputs_and_does_what_is_new(folder, tmp_p
     assert any("2 files finished by an earlier run" in line for line in found.lines)
     with pytest.raises(ConfigError, match=r"threshold.*--output"):
         score(folder, output=out, threshold=0.5)
+
+
+def test_a_model_trained_again_scores_finished_files_again(folder, tmp_path, word_vocabulary):
+    model, out = tmp_path / "model", tmp_path / "out"
+    outputs = []
+    for seed in (0, 0, 1):
+        tiny_encoder(word_vocabulary, seed=seed).save(model)
+        found = interlingua.score(str(model), folder, output=out, cosine=True, drop="none")
+        skipped = any("earlier run" in line for line in found.lines)
+        outputs.append((skipped, (out / "res/values-de/strings.xml.tsv").read_text()))
+    assert [skipped for skipped, _ in outputs] == [False, True, False]
+    assert outputs[0][1] == outputs[1][1] != outputs[2][1]
+
+
+def test_one_output_for_all_of_another_model_has_no_rows_of_the_first(
+    folder, tmp_path, word_vocabulary, monkeypatch
+):
+    model, output = tmp_path / "model", tmp_path / "all.tsv"
+
+    def run(seed, name="all.tsv"):
+        tiny_encoder(word_vocabulary, seed=seed).save(model)
+        output = tmp_path / name
+        interlingua.score(str(model), folder, output=output, cosine=True, drop="none")
+        return output.read_text()
+
+    whole = run(1, "whole.tsv")
+    # The first run is stopped after the first file.
+    write, finished = Journal.add, []
+
+    def stop(journal, part):
+        write(journal, part)
+        finished.append(part)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "add", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(0)
+    assert finished
+    assert not output.exists()
+    assert run(1) == whole
 
 
 def test_one_output_for_all_has_a_column_of_the_file(folder, tmp_path):

@@ -34,7 +34,7 @@ class EvaluationKeys:
     """The sentences of evaluation sets, as sorted 64-bit keys: 8 bytes a sentence, 1 us a look-up.
 
     Two texts are the same sentence if their `interlingua.corpus.cleaning.keys.text_key` is equal:
-    case, punctuation, white space and compatibility forms do not count.
+    case, punctuation, white space and compatibility forms do not count, the signs of numbers do.
 
     Args:
         sets: name of an evaluation set -> keys of its sentences.

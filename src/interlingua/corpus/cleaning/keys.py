@@ -11,6 +11,7 @@ probability of at most about 2^-58, so 10 million texts hold a collision with a 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from zlib import crc32
 
@@ -31,13 +32,21 @@ from interlingua.corpus.cleaning.normalize import folded_texts
 
 EMPTY_KEY = np.uint64(0)
 """The key of a text in which nothing counts (only punctuation, spaces or control characters)."""
+_DIGIT = re.compile(r"\d")
+_THOUSANDS = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}([.,'٬])\d{3}(?:\1\d{3})*(?![.,]?\d)")
+_SIGN = re.compile(
+    r"(?<=\d)(?:(?P<point>[.,٫])|(?P<colon>:)|(?P<slash>/)|\s*(?P<dash>[-–])\s*)(?=\d)"
+    r"|(?<=\d)\s*(?P<percent>[%٪])|(?<![\w)\]])(?P<minus>[-–])(?=\d)"
+)
+_KEPT = {"point": "∙", "colon": "∶", "slash": "∕", "dash": "∸", "minus": "∸", "percent": "⁒"}
+"""Mathematical symbols for the signs of numbers: symbols count in keys, punctuation does not."""
 
 
 def text_key(text: str) -> str:
     """Return a text without case, compatibility forms, punctuation and white space.
 
-    Letters, marks, digits and symbols stay: ``"It's 3 %!"`` and ``"it’s 3"`` share the key
-    ``"its3"``.
+    Letters, marks, digits, symbols and the signs of numbers stay: ``"It's 3!"`` and ``"it’s 3"``
+    share the key ``"its3"``; ``"3 %"``, ``"-3"``, ``"1.5"`` and ``"15"`` have four keys.
     """
     return decode(key_codes([text])[:-1])
 
@@ -80,9 +89,25 @@ def combine_keys(
 
 def key_codes(texts: Sequence[str]) -> UInt32[ndarray, " c"]:
     """Return the code points of the `text_key` of every text, each key followed by a line feed."""
-    codes = encode_codepoints(join_lines(folded_texts(texts)))
+    folded = [_with_number_signs(text) for text in folded_texts(texts)]
+    codes = encode_codepoints(join_lines(folded))
     kept: UInt32[ndarray, " c"] = codes[_counts_in_keys()[codes]]
     return kept
+
+
+def _with_number_signs(folded: str) -> str:
+    """Replace the signs of numbers, such as decimal points, by symbols that count in keys.
+
+    Both decimal points are the same, and marks of thousands are dropped: ``1,5`` is ``1.5`` and
+    ``1.500`` is ``1500``, but neither is ``15``.
+
+    Args:
+        folded: a text in the spelling of ``folded_texts``.
+    """
+    if not _DIGIT.search(folded):
+        return folded
+    folded = _THOUSANDS.sub(lambda found: found[0].replace(found[1], ""), folded)
+    return _SIGN.sub(lambda found: _KEPT[found.lastgroup or ""], folded)
 
 
 def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:

@@ -10,12 +10,15 @@ a file without any readable content.
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TextIO, get_args
 
 from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
 from interlingua.storage.files import PathLike, open_text_writer
 
+log = logging.getLogger("interlingua")
 OnError = Literal["stop", "skip"]
 _SHOWN = 10
 """Maximum number of lines that the report shows."""
@@ -138,6 +141,11 @@ class BadLines:
         if self.count > len(shown):
             shown.append(f"and {self.count - len(shown):,} more")
         return [head, *(f"  {line}" for line in shown), *damages]
+
+    def log_report(self, path: PathLike) -> None:
+        """Log the report of a file, for a reader whose caller does not report bad lines."""
+        for line in self.lines():
+            log.warning("%s: %s", os.fspath(path), line.strip().removeprefix("warning: "))
 
     def _write(self, error: DataError, content: str) -> None:
         if self._file is None:  # the first bad line makes the file

@@ -634,8 +634,7 @@ _LINE_ENDS = {ord(c): " " for c in "\t\n\r"}
 def _with_warnings(pairs: Iterator[TextPair], path: str, bad: BadLines) -> Iterator[TextPair]:
     """Yield the pairs, then log which entries were left out, if the caller does not report them."""
     yield from pairs
-    for line in bad.lines():
-        log.warning("%s: %s", path, line.strip())
+    bad.log_report(path)
 
 
 def _until_damage(

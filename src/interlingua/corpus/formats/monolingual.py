@@ -17,6 +17,7 @@ from interlingua.config.languages import (
     resolve_language,
 )
 from interlingua.corpus.cleaning.named_languages import is_word
+from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.sentence_table import (
     ColumnChoice,
     is_table,
@@ -102,7 +103,9 @@ def _is_meant(path: Path, code: str, column: ColumnChoice) -> bool:
 
     try:
         if is_table(path):
-            return is_meant(read_column(path, column=column, language=code), code)
+            # Rows that are left out are reported when the file is read.
+            texts = read_column(path, column=column, language=code, bad=BadLines())
+            return is_meant(texts, code)
         with open_text(path, errors="surrogateescape") as lines:
             return is_meant(sampled(lines), code)
     except (InterlinguaError, OSError):
@@ -159,7 +162,8 @@ def _compared(path: Path, code: str, column: ColumnChoice, option: str, *, is_gi
     # Unreadable lines are reported when the whole file is read.
     try:
         if is_table(path):
-            texts = _with_warnings_of_first(read_column(path, column=column, language=code), path)
+            texts = read_column(path, column=column, language=code, bad=BadLines())
+            texts = _with_warnings_of_first(texts, path)
             return checked_language(texts, code, path, option, is_given=is_given)
         with open_text(path, errors="surrogateescape") as lines:
             texts = _with_warnings_of_first(sampled(lines), path)

@@ -65,19 +65,26 @@ def read_column(
     language: str | None = None,
     bad: BadLines | None = None,
 ) -> Iterator[str]:
-    """Yield the sentences of a table, one per line; empty rows at its end are omitted.
+    """Yield the sentences of a table, each as one line, in the order of its rows.
+
+    An empty cell is a blank sentence. Empty lines of a CSV file and empty rows at the end of a
+    sheet are no rows. The rows of subtitles are the lines of their speakers.
 
     Args:
         path: a file for which ``is_table`` holds.
-        column: the column; by default the one named after the language, otherwise one of
-            ``_NAMES``, otherwise the only one.
+        column: the column; by default the one named after the language, otherwise the one called
+            text, sentence, sentences or texts, even if the table has a single column.
         language: language of the sentences, as any code.
-        bad: how to handle unreadable rows; skipped ones are yielded as blank sentences.
+        bad: how to handle unreadable rows. A skipped row with too few or too many cells is yielded
+            as a blank sentence. A row of a CSV file that is not UTF-8 or has an odd quotation
+            mark, and a cue that can't be read, have no sentence. Without ``bad``, the first
+            unreadable row stops, and a warning reports unreadable cues.
 
     Raises:
-        DataError: there is no such column, the number of columns differs from that of the first
-            row, or the file can't be read.
+        DataError: the table is empty, there is no such column, the number of columns differs from
+            that of the first row, or the file can't be read.
     """
+    is_reported = bad is not None
     bad = bad or BadLines()
     choice = _place_of(column)
     rows = _rows(path, bad, choice)
@@ -93,6 +100,8 @@ def read_column(
             yield ""  # so that sentence i is still the sentence of row i
             continue
         yield one_line(cells[place]).strip()
+    if not is_reported:
+        bad.log_report(path)
 
 
 def table_records(

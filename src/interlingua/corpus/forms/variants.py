@@ -142,10 +142,7 @@ def check_variants(names: tuple[str, ...], key: str) -> None:
     """
     for name in names:
         if name not in FORM_VARIANTS:
-            raise ConfigError(
-                f"{key}: unknown form {name!r}{did_you_mean(name, FORM_VARIANTS)}; use one of:"
-                f" {', '.join(FORM_VARIANTS)}"
-            )
+            raise ConfigError(f"{key}: unknown form {name!r}{did_you_mean(name, FORM_VARIANTS)}")
 
 
 def _mistyped(word: str, draw: random.Random) -> str:

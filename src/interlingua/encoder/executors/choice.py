@@ -147,10 +147,7 @@ def forced_name() -> str:
     names = (*_NAMES, FIRST)
     if value and value not in names:
         hint = did_you_mean(value, names)
-        raise ConfigError(
-            f"{EXECUTOR_VARIABLE}: unknown executor {value!r}{hint}; valid names:"
-            f" {', '.join(names)}"
-        )
+        raise ConfigError(f"{EXECUTOR_VARIABLE}: unknown executor {value!r}{hint}")
     return value
 
 

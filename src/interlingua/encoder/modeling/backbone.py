@@ -144,10 +144,7 @@ class BackboneConfig(CheckedSettings):
             ConfigError: there is no such preset.
         """
         if name not in PRESETS:
-            raise ConfigError(
-                f"unknown preset {name!r}{did_you_mean(name, PRESETS)}; valid names:"
-                f" {', '.join(PRESETS)}"
-            )
+            raise ConfigError(f"unknown preset {name!r}{did_you_mean(name, PRESETS)}")
         shape: dict[str, Any] = {
             "vocab_size": vocab_size,
             "pad_token_id": pad_token_id,

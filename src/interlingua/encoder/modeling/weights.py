@@ -94,19 +94,16 @@ def from_huggingface_names(
     types: Tensor | None = None
     if family.has_types:
         types = stored.get(prefix + huggingface_name(TOKEN_TYPES, config.model_type))
-    if types is not None and config.type_vocab_size not in (0, len(types)):
+    found = 0 if types is None else len(types)
+    # A single declared type may be absent: it would be the same vector for all tokens.
+    if family.has_types and config.type_vocab_size not in (0, max(found, 1)):
         raise CheckpointError(
             f"{folder}: config.json declares {config.type_vocab_size} token types, but the"
-            f" weight file has {len(types)}; download the model again"
+            f" weight file has {found}; download the model again"
         )
     # A single row of zeros adds nothing; `to_huggingface_names` writes one.
     if types is None or (len(types) == 1 and not types.any()):
         config = dataclasses.replace(config, type_vocab_size=0)
-    elif config.type_vocab_size > 1 and types is None:
-        raise CheckpointError(
-            f"{folder}: config.json declares {config.type_vocab_size} token types, but the"
-            " weight file has none; download the model again"
-        )
     with meta_device():
         expected = Backbone(config).state_dict()
     _check_layers(stored, prefix + family.layer_prefix, config, folder)

@@ -1,14 +1,13 @@
 """Checks that find pairs which translate a text differently from an earlier pair.
 
 Two sets of 64-bit keys find them in one pass: the pair is new, but its text is not. The keys are
-stored like those of duplicates: at most 64 MB per check in memory, and the rest on disk. Case and
+those of duplicates: at most 64 MB per check are in memory, and the rest on disk. Case and
 punctuation do not count, except for the signs of numbers: 1.5 is not 15. The first translation of
 a text is never reported.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,27 +18,6 @@ from numpy import ndarray
 from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.keys import EMPTY_KEY, combine_keys, text_keys
 from interlingua.mining.checks import Check, Pairs
-
-_NUMBER_WITH_SIGN = re.compile(r"\d\s?[^\w\s]|[-–]\d")
-_THOUSANDS = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}([.,'’٬])\d{3}(?:\1\d{3})*(?![.,]?\d)")
-_SIGN = re.compile(
-    r"(?<=\d)(?:(?P<point>[.,٫．，])|(?P<colon>[:：])|(?P<slash>[/／])|\s?(?P<dash>[-–—])\s?)(?=\d)"
-    r"|(?<=\d)\s?(?P<percent>[%٪％])|(?<![\w)\]])(?P<minus>[-–])(?=\d)"
-)
-_KEPT = {"point": "|", "colon": "=", "slash": "÷", "dash": ">", "percent": "<"}
-"""Symbols that count in keys, and replace the signs of a number, which do not count."""
-
-
-def number_signs_kept(text: str) -> str:
-    """Replace the signs of numbers, such as decimal points, by symbols that count in keys.
-
-    Both decimal points are the same, and marks of thousands are dropped: ``1,5`` is ``1.5`` and
-    ``1.500`` is ``1500``, but neither is ``15``.
-    """
-    if not _NUMBER_WITH_SIGN.search(text):
-        return text
-    text = _THOUSANDS.sub(lambda found: found[0].replace(found[1], ""), text)
-    return _SIGN.sub(lambda found: _KEPT.get(found.lastgroup or "", _KEPT["dash"]), text)
 
 
 class _Consistency(Check):
@@ -61,8 +39,8 @@ class _Consistency(Check):
         self, texts: Sequence[str], translations: Sequence[str]
     ) -> Float64[ndarray, " n"]:
         """Mark the texts that an earlier pair translates differently."""
-        keys = text_keys(list(map(number_signs_kept, texts)))
-        others = text_keys(list(map(number_signs_kept, translations)))
+        keys = text_keys(texts)
+        others = text_keys(translations)
         # An empty translation does not count; the next one is the first translation of its text.
         both = np.flatnonzero((keys != EMPTY_KEY) & (others != EMPTY_KEY))
         is_new_text = self.texts.first_seen(keys[both])

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from interlingua.config.options import declared
 from interlingua.errors import ConfigError, InterlinguaError, count_of
 from interlingua.storage.files import sha256_file
 from interlingua.storage.journal import Journal
@@ -34,6 +35,8 @@ class OutputFolder:
         word: word for a finished input in the report, such as scored or mined.
         lines: gets the report.
         failures: gets one line for each input that failed.
+        model: function that returns the identity of the model. It is called when that is first
+            compared or recorded, because it may load the model.
         facts: values that determine the outputs in addition to the options and the inputs.
         is_anew: finished outputs are made again.
     """
@@ -47,6 +50,7 @@ class OutputFolder:
         word: str,
         lines: list[str],
         failures: list[str],
+        model: Callable[[], str],
         facts: Mapping[str, Any] = MappingProxyType({}),
         is_anew: bool = False,
     ) -> None:
@@ -56,7 +60,9 @@ class OutputFolder:
         self.word = word
         self.lines = lines
         self.failures = failures
-        self.facts = dict(facts)
+        self.model = model
+        # A calibration or a glossary may be another one under the same name.
+        self.facts = {**_digests_of_options(options, ignored), **facts}
         self.is_anew = is_anew
 
     def run(self, jobs: Sequence[OutputJob], do: Callable[[Any], list[str]]) -> int:
@@ -96,14 +102,26 @@ class OutputFolder:
 
     def state(self, job: OutputJob, output: Path) -> dict[str, Any]:
         """Return the facts and digests of a finished input."""
-        return {"inputs": _digests(job), "digest": sha256_file(output), **self.facts}
+        return {
+            "inputs": _digests(job),
+            "digest": sha256_file(output),
+            "model": self.model(),
+            **self.facts,
+        }
 
     def is_done(self, part: Any, job: OutputJob, output: Path) -> bool:
-        """Return whether an earlier run wrote an output from these inputs, and it is unchanged."""
+        """Return whether an earlier run wrote an output from the same inputs with the same model.
+
+        The output must be unchanged.
+        """
         if self.is_anew or part is None or not output.is_file():
             return False
-        others = {key: part[key] for key in part if key not in ("output", "inputs", "digest")}
+        own = ("output", "inputs", "digest", "model")
+        others = {key: part[key] for key in part if key not in own}
         if others != self.facts or sha256_file(output) != part.get("digest"):
+            return False
+        # The options have only the model's name. A model trained again has the same name.
+        if self.model() != part.get("model"):
             return False
         # A file that was overwritten by its copy with scores is no longer the original input.
         if os.path.realpath(job.inputs[0]) == os.path.realpath(output):
@@ -149,6 +167,16 @@ def _plain(value: Any) -> Any:
     if inspect.isroutine(value):
         return f"{value.__module__}:{value.__qualname__}"
     return str(value)
+
+
+def _digests_of_options(options: Any, ignored: Sequence[str]) -> dict[str, str]:
+    """Return the digests of files that options name, such as a calibration, by option."""
+    found = {}
+    for field, declaration in declared(type(options)):
+        path = getattr(options, field.name)
+        if declaration.reads == "file" and field.name not in ignored and path is not None:
+            found[field.name] = sha256_file(path)
+    return found
 
 
 def _digests(job: OutputJob) -> list[str]:

@@ -122,6 +122,7 @@ class SeveralScores:
             word="scored",
             lines=lines,
             failures=failures,
+            model=lambda: self.open_model()[1],
             # Changed answers change the outputs; a review sheet needs the pairs of all bitexts.
             facts={} if labels is None else {"labels": sha256_file(labels)},
             is_anew=options.review is not None,

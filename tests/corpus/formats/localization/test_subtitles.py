@@ -6,6 +6,8 @@ import pytest
 
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.localization.subtitles import Cue, read_cues
+from interlingua.corpus.formats.monolingual import language_of, read_sentences
+from interlingua.corpus.formats.sentence_table import read_column
 from interlingua.errors import DataError
 
 SRT = """\
@@ -74,6 +76,25 @@ def test_cues_of_subrip_with_tags_blank_lines_numbers_and_a_damaged_time(tmp_pat
     assert cues[3].speeches == ("Oben. Unten.",)
     assert bad.count == 1
     assert f"{path}:20:" in bad.first[0]
+
+
+def test_cues_left_out_are_warned_of_if_the_caller_does_not_report_them(tmp_path, caplog):
+    path = write(tmp_path / "a.srt", SRT)
+    read_cues(path, bad=BadLines())
+    assert caplog.messages == []
+    read_cues(path)
+    assert any(f"{path}:20:" in message for message in caplog.messages)
+    caplog.clear()
+    assert len(list(read_column(path))) == 5
+    assert any(f"{path}:20:" in message for message in caplog.messages)
+
+
+def test_a_file_whose_language_is_found_is_warned_of_once(tmp_path, caplog):
+    path = write(tmp_path / "de.srt", SRT)
+    assert language_of(path) == "deu_Latn"
+    assert caplog.messages == []
+    assert len(list(read_sentences(path))) == 5
+    assert len([message for message in caplog.messages if f"{path}:20:" in message]) == 1
 
 
 def test_cues_of_webvtt_without_notes_styles_and_identifiers(tmp_path):

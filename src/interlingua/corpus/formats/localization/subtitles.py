@@ -68,7 +68,7 @@ def read_cues(
     Args:
         path: .srt, .vtt, .ass or .ssa, also compressed.
         encoding: a character set, if it is known; UTF-8, or UTF-16 with a mark, by default.
-        bad: receives the cues that can't be read; without it, they are left out silently.
+        bad: receives the cues that can't be read; without it, a warning reports them.
 
     Raises:
         DataError: the file is missing, is no text in that character set, or has no cue.
@@ -83,11 +83,14 @@ def read_cues(
     with open_bytes(path) as file:
         content = read_limited(file, path, MAX_SUBTITLE_BYTES)
     text = _decoded(content, encoding, path).replace("\r\n", "\n").replace("\r", "\n")
+    is_reported = bad is not None
     bad = bad or BadLines()
     if kind in (".ass", ".ssa"):
         cues = _cues_of_styled(text, kind[1:], path, pysubs2)
     else:
         cues = _cues_of_blocks(text, kind[1:], path, pysubs2, bad)
+    if not is_reported:
+        bad.log_report(path)
     for cue in cues:
         refuse_long(len(cue.text), "this cue", path=path, line=cue.line)
     return sorted((cue for cue in cues if cue.text), key=lambda cue: cue.start)
