@@ -22,7 +22,7 @@ def check_finite(
 
     Args:
         vectors: the output of an encoder.
-        name: name of a row in the message, e.g. the text of its vector.
+        name: returns the name of a row for the message, e.g. the text that was embedded.
         error: class to raise.
 
     Raises:
@@ -50,11 +50,11 @@ def warn_of_zeros(
 
     Args:
         vectors: finite ones.
-        name: name of a row in the message, such as its text.
+        name: returns the name of a row for the message, such as its text.
         origin: source of the vectors.
 
     Returns:
-        Whether there are any.
+        True if there are vectors of zeros.
     """
     is_zero = ~vectors.any(axis=1)
     if not is_zero.any():
