@@ -341,20 +341,17 @@ class Encoder(nn.Module):
             batch_tokens: upper limit of a batch, in tokens.
             show_progress_bar: show a bar on standard error; without a terminal, a line a minute.
             precision: float32, int8, binary (bits in signed bytes) or ubinary (unsigned).
-            dtype: to compute in; default: the dtype set by ``load``, otherwise float32, which does
-                not use TF32 even on GPUs. int8 is for CPUs: two thirds of the products are
-                computed in bytes. tf32 is for NVIDIA GPUs: products round their factors to 10
-                bits. auto selects from float32, bfloat16 and int8: of the dtypes whose vectors
-                have a cosine of at least 0.999 with those in float32, it is the fastest one on
-                this machine; on a GPU it is bfloat16.
+            dtype: to compute in; default: that of ``load``, else float32 (no TF32). int8 is for
+                CPUs: two thirds of the products are in bytes. tf32 is for NVIDIA GPUs: products
+                round their factors to 10 bits. auto: bfloat16 on a GPU; on a CPU the fastest of
+                float32, bfloat16 and int8 with a cosine of 0.999 or more to float32.
             convert_to_tensor: return a tensor on the model's device, in place of an array.
             convert_to_numpy: return an array; False only with ``convert_to_tensor``.
             normalize_embeddings: scale the vectors to length 1.
             truncate_dim: number of first elements to keep of each vector; the cut vectors are
                 scaled again.
-            out: a ``.npy`` file to write instead of collecting the vectors in memory; the file
-                appears when all texts are embedded. A vector with NaN or infinity raises an error
-                only if a file is written.
+            out: a ``.npy`` file to write instead of an array in memory; it appears when all texts
+                are embedded. Only then NaN or infinity in a vector is an error.
             report: counts texts, tokens and cut texts. Without a report, the first call that
                 cuts texts logs a warning with their number.
 
