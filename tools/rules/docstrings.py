@@ -43,10 +43,10 @@ VERB_LIST = """
 """
 """Reviewed verbs. Add one if it describes an action: not "be", "have" or "become"."""
 NOUN_LIST = """
-    answers averages blocks bounds calls changes checks copies counts cuts draws drops ends formats
-    forms groups joins limits links lists logs loops marks measures merges names numbers pairs plans
-    points processes queries ranks records reports rounds samples scores sets shares starts steps
-    sums tests times weights
+    answers averages blocks bounds calls changes checks copies counts cuts draws drops ends
+    formats forms groups joins limits links lists logs loops marks measures merges names numbers
+    pairs passes plans points processes queries ranks records reports rounds samples scores sets
+    shares starts steps sums tests times weights
 """
 """Words that are the third person of a verb, but also a plural."""
 OPENINGS = re.compile(
