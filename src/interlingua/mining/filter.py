@@ -297,6 +297,14 @@ class Filter:
             lines += self.advice()
         return lines + self._threshold_warning() + self._judgment_lines()
 
+    def no_cut_lines(self) -> list[str]:
+        """Return a line if scores reject no pair and no answers decide, otherwise none."""
+        has_answers = self.judgments is not None and bool(self.judgments.answers)
+        has_cut = self.threshold is not None or self.cut.least_probability is not None
+        if has_cut or has_answers or self.read == self.blank:
+            return []
+        return [no_cut_line("--learn")]
+
     def _judgment_lines(self) -> list[str]:
         """Return lines on the answers; none without answers."""
         if self.judgments is None or not (self.judgments.answers or self._judged):
@@ -379,6 +387,18 @@ def cut_line(cut: Cut, interval: tuple[float, float] | None) -> str:
 def interval_in_words(interval: tuple[float, float]) -> str:
     """Format the interval in which the true precision is expected."""
     return f"true precision between {interval[0]:.3f} and {interval[1]:.3f}"
+
+
+def no_cut_line(source: str) -> str:
+    """Format the remark that scores reject no pair.
+
+    Args:
+        source: the option or command that makes a calibration.
+    """
+    return (
+        "no pair is rejected by its score; to reject by it, pass --threshold, or --precision with"
+        f" --calibration (a file from {source})"
+    )
 
 
 def share_line(

@@ -23,6 +23,7 @@ from interlingua.mining.filter import (
     Written,
     cut_line,
     interval_in_words,
+    no_cut_line,
     rejected_in_words,
     share_line,
     write_mined,
@@ -297,6 +298,8 @@ def mining_summary(path: PathLike | None, mined: Mined, written: Written) -> lis
         lines.append(f"threshold {written.threshold:.4f}")
         if written.interval is not None and np.isfinite(written.threshold):
             lines[-1] += f", {interval_in_words(written.interval)}"
+    elif len(mined.pairs):
+        lines.append(no_cut_line("interlingua calibrate"))
     if written.prior is not None:
         where = f"the {written.accepted:,} pairs that no check rejects"
         lines.append(share_line(where, written.prior, written.share_interval, written.accepted))
