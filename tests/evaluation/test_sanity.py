@@ -217,7 +217,7 @@ def test_many_cut_texts_are_a_note():
 
 
 def test_zeros_of_the_probe_are_no_warning_but_those_of_a_task_are(caplog):
-    """The probe must not use up the one warning of an encoder, either."""
+    """Check that the probe does not use up the one warning of an encoder, either."""
 
     def embed(texts):
         return np.array([[0.0, 0.0] if len(text) % 2 else [1.0, 0.5] for text in texts])
