@@ -425,7 +425,7 @@ class TranslationMemory:
         scores = np.concatenate([np.zeros(0), *(block.scores for block in scorer.score(pairs))])
         if not len(scores):
             return scores
-        return curve.probability(scores, prior=curve.estimate_prior(scores))
+        return curve.probability(scores, prior=curve.estimate_share(scores))
 
     def pairs(
         self,

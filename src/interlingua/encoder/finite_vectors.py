@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -13,6 +15,7 @@ from interlingua.errors import DataError, InterlinguaError
 
 Error = Callable[[str], InterlinguaError]
 log = logging.getLogger("interlingua")
+_IS_SILENT = ContextVar("zeros_unreported", default=False)
 
 
 def check_finite(
@@ -43,6 +46,16 @@ def check_finite(
     raise raised
 
 
+@contextlib.contextmanager
+def zeros_unreported() -> Iterator[None]:
+    """Silence ``warn_of_zeros``, for texts that are not the user's."""
+    token = _IS_SILENT.set(True)
+    try:
+        yield
+    finally:
+        _IS_SILENT.reset(token)
+
+
 def warn_of_zeros(
     vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, origin: str
 ) -> bool:
@@ -54,8 +67,10 @@ def warn_of_zeros(
         origin: source of the vectors.
 
     Returns:
-        True if there are vectors of zeros.
+        True if it has warned.
     """
+    if _IS_SILENT.get():
+        return False
     is_zero = ~vectors.any(axis=1)
     if not is_zero.any():
         return False

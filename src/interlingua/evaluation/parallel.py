@@ -23,7 +23,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     ALIGNED,
     ENGLISH,
-    FLORES,
+    FLORES_FOLDERS,
     choose_languages,
     content_sha256,
     find_folder,
@@ -114,7 +114,7 @@ def choose_files(
         DataError: there are no such files, two files are of one language, or a requested language
             has no file.
     """
-    folder = find_folder(data, (FLORES,), language_files, ALIGNED).resolve()
+    folder = find_folder(data, FLORES_FOLDERS, language_files, ALIGNED).resolve()
     files = language_files(folder)
     # the default is a group only if it is complete; otherwise, the mean of a part would look like
     # that of the whole group

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +28,7 @@ from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.identify import LanguageCheck
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.cleaning.scripts import letter_widths, script_numbers, scripts_of
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, MissingExtraError, require_extra
 from interlingua.mining.defaults import GLOSSARY
 
 SLACK = 15.0
@@ -299,22 +299,32 @@ class CheckPlan:
         columns: checks that are measured, each as ``find_check`` takes it.
         limits: checks that reject, each with its limit.
         glossary: file of the terms; None = there is none.
+        left_out: checks that ``all`` leaves out, each with the reason.
     """
 
     columns: tuple[str, ...]
     limits: Mapping[str, float]
     glossary: Path | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, columns: str, rejecting: str, glossary: Path | None = None) -> CheckPlan:
+    def parse(
+        cls,
+        columns: str,
+        rejecting: str,
+        glossary: Path | None = None,
+        *,
+        without: Mapping[str, str] | None = None,
+    ) -> CheckPlan:
         """Parse a plan from comma-separated lists.
 
         Args:
-            columns: names, or ``all`` for every built-in check; checks that reject are measured in
-                any case.
+            columns: names, or ``all`` for every built-in check that can run; checks that reject are
+                measured in any case.
             rejecting: names with or without a limit, ``length=2.5,script``; ``none`` or an empty
                 text if no check rejects.
             glossary: file of the terms; with it, the check of terms is measured too.
+            without: further checks that ``all`` leaves out, each with the reason.
 
         Raises:
             ConfigError: there is no such check, a limit is not a number, or terms are to be checked
@@ -327,8 +337,10 @@ class CheckPlan:
             if equals:
                 limits[name] = _number(name, limit)
         requested = _split(columns)
+        left_out: dict[str, str] = {}
         if columns.strip() == "all":
-            requested = [name for name in CHECKS if name != GLOSSARY]
+            left_out = _left_out_of_all(glossary, limits) | dict(without or {})
+            requested = [name for name in CHECKS if name not in left_out]
         if glossary is not None:
             requested.append(GLOSSARY)
         elif GLOSSARY in requested or GLOSSARY in limits:
@@ -339,12 +351,32 @@ class CheckPlan:
         # Columns have a fixed order, independent of the order of names: built-in ones first.
         known = [name for name in CHECKS if name in requested or name in limits]
         others = [name for name in dict.fromkeys([*requested, *limits]) if name not in CHECKS]
-        return cls((*known, *others), limits, glossary)
+        return cls((*known, *others), limits, glossary, left_out)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of the checks that are measured."""
         return tuple(find_check(name).name for name in self.columns)
+
+    def lines(self) -> list[str]:
+        """Return a line on the checks that ``all`` leaves out, or none."""
+        if not self.left_out:
+            return []
+        reasons = ", ".join(f"{name} ({reason})" for name, reason in self.left_out.items())
+        return [f"left out of --check all: {reasons}"]
+
+
+def _left_out_of_all(glossary: Path | None, limits: Mapping[str, float]) -> dict[str, str]:
+    """Return the checks that cannot run here unless they are named, each with the reason."""
+    found = {}
+    if glossary is None and GLOSSARY not in limits:
+        found[GLOSSARY] = "needs --glossary"
+    if "language" not in limits:
+        try:
+            require_extra("py3langid", extra="langid")
+        except MissingExtraError as error:
+            found["language"] = str(error)
+    return found
 
 
 NO_CHECKS = CheckPlan((), {})

@@ -418,7 +418,7 @@ def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -
     lines += stream.bad.lines()
     if config.too_few(kept.read):
         lines.append(few_pairs(config, kept.read))
-    return lines
+    return lines + kept.no_cut_lines()
 
 
 def few_pairs(config: ScoreConfig, pairs: int) -> str:

@@ -115,6 +115,24 @@ def choose_columns(format: str, columns: Sequence[str] | None) -> Sequence[str]:
     return DEFAULT_COLUMNS
 
 
+def columns_of_checks_line(
+    format: str, columns: Sequence[str] | None, names: Sequence[str]
+) -> list[str]:
+    """Return a line if the requested checks are no columns of a file, otherwise none.
+
+    Args:
+        format: of the file.
+        columns: that are wanted; None = the format's own.
+        names: of the checks that were requested.
+    """
+    if columns is not None or not names or format == "jsonl":
+        return []
+    if format in WITH_COLUMNS:
+        wanted = ",".join([*choose_columns(format, None), *names])
+        return [f"the checks are no columns of {format} by default; pass --columns {wanted}"]
+    return [f"{format} has no columns for the checks; write .jsonl, .tsv, .csv or .xlsx"]
+
+
 def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: CheckPlan) -> None:
     """Refuse a column that will not exist.
 

@@ -263,7 +263,7 @@ class RunLog:
         if norms:
             values["term_grad_norms"] = norms
         self._record("evaluation", step, values)
-        shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+        shown = ", ".join(f"{name} {format_metric(name, value)}" for name, value in metrics.items())
         self.say(f"step {step} | {shown}{' | best so far' if best else ''}")
         if len(norms) > 1:  # a single term cannot be compared
             shown = ", ".join(f"{name} {norm:.2g}" for name, norm in norms.items())
@@ -392,6 +392,17 @@ def _drop_records_after(metrics: Path, step: int) -> None:
 def _summary_writer(folder: Path, step: int) -> Any:
     library = import_extra("torch.utils.tensorboard", package="tensorboard", extra="tensorboard")
     return library.SummaryWriter(str(folder), purge_step=step + 1)
+
+
+def format_metric(name: str, value: float) -> str:
+    """Format a metric for people: accuracies in percent, as in the tables of ``evaluate``.
+
+    ``metrics.jsonl`` and the records of a run hold fractions, like the result files of
+    ``evaluate``.
+    """
+    if "accuracy" in name:
+        return f"{100 * value:.1f} %"
+    return f"{value:.4g}"
 
 
 def _strict(value: Any) -> Any:

@@ -43,6 +43,8 @@ class TrainResult:
     """Step of that evaluation."""
     best_metric: float | None = None
     """Value of the metric in that evaluation."""
+    best_metric_name: str | None = None
+    """Name of the metric that decides."""
     metrics: dict[str, float] = field(default_factory=dict)
     """The last evaluation."""
     cpu_seconds: float = 0.0
@@ -186,6 +188,7 @@ def result_of(
         best=best,
         best_step=state.best_step,
         best_metric=state.best_metric,
+        best_metric_name=config.run.metric_for_best_model,
         metrics=metrics,
         seconds=clock.seconds,
         cpu_seconds=clock.cpu_seconds,

@@ -133,7 +133,7 @@ def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
             found.append(look_into(path, settings, progress, name=name))
     if all(one.error for one in found):
         raise DataError("; ".join(one.error for one in found))
-    found.next_commands = tuple(_commands_for_two(options, found))
+    found.next_commands = (*_commands_for_unaligned(found), *_commands_for_two(options, found))
     return found
 
 
@@ -243,8 +243,18 @@ def _published_sets(data: Path) -> list[Path]:
     return [data / name for name in names if (data / name).is_dir()]
 
 
+def _commands_for_unaligned(found: Looks) -> Iterator[str]:
+    """Yield the commands for two files that are named like aligned ones, and are not aligned."""
+    for one in found:
+        kinds = {fault.kind for fault in one.faults}
+        if one.format == "moses" and "," in one.path and kinds & {"damaged", "shifted"}:
+            both = shlex.join(one.path.split(","))
+            yield f"interlingua mine {both} -o pairs.tsv"
+            yield f"interlingua align {both} -o links.tsv"
+
+
 def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
-    """Yield the command that takes texts of two languages, or folders of them."""
+    """Yield the commands that take texts of two languages, or folders of them, the best first."""
     texts = [one for one in found if one.kind in ("texts", "document")]
     if len(texts) != sum(not one.error for one in found):
         return
@@ -260,12 +270,12 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
     if any(one.kind == "document" for one in texts):
         yield f"interlingua documents {both} -o memory.tmx"
         return
+    commands = [f"interlingua align {both} -o links.tsv", f"interlingua mine {both} -o pairs.tsv"]
     # A document and its translation have similar numbers of sentences; two corpora may not.
     sizes = sorted(one.units for one in texts)
-    if sizes[1] <= min(_ALIGNABLE, 2 * sizes[0]):
-        yield f"interlingua align {both} -o links.tsv"
-    else:
-        yield f"interlingua mine {both} -o pairs.tsv"
+    if sizes[1] > min(_ALIGNABLE, 2 * sizes[0]):
+        commands.reverse()
+    yield from commands
 
 
 def _language_of(found: FileLook) -> str:

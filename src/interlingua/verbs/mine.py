@@ -427,10 +427,12 @@ def mine_texts(
         folder: the work folder; None = both sides are in memory, and no file is written.
         progress: receives the progress of the work.
     """
+    from interlingua.mining.filter import check_output
     from interlingua.mining.gold import read_gold
     from interlingua.mining.mine import calibration_for, check_places, mine_pairs, parse_shard
     from interlingua.mining.pipeline import with_lines
     from interlingua.mining.work_folder import at_work
+    from interlingua.mining.writer import columns_of_checks_line
     from interlingua.runtime.workers import connected
 
     checks = check_mine(options)
@@ -469,7 +471,11 @@ def mine_texts(
             workers=stack.enter_context(connected(options.ray, cores=options.ray_cores)),
             progress=progress,
         )
-        found.lines += bad.lines()
+        found.lines += [*bad.lines(), *checks.lines()]
+        if options.output is not None and join_names(options.checks) != ",".join(CHEAP):
+            names = checks.names if join_names(options.checks) not in ("", "none") else ()
+            form = check_output(options.output, None, checks)
+            found.lines += columns_of_checks_line(form, listed(options.columns), names)
         return found
 
 

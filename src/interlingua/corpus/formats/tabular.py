@@ -143,6 +143,13 @@ def _is_header(cells: list[str], path: str, source: str | None, target: str | No
     return len(known) < 2 or known == set(columns.languages)
 
 
+NO_TABS = (
+    "a text with one sentence a line, as the line has no tab; name both texts, as in a.de,a.en, or"
+    " find the pairs of two texts that are not aligned with `interlingua mine`"
+)
+"""Description of a file that is called a table and has no tabs, with the remedy."""
+
+
 def _pairs_without_header(
     lines: Iterable[tuple[int, str]],
     path: str,
@@ -162,7 +169,9 @@ def _pairs_without_header(
                 continue
             if columns or len(cells) not in (2, 3):
                 expected = f"{columns} columns; remove tabs inside a text"
-                if not columns:
+                if not columns and len(cells) == 1:
+                    expected = f"source<TAB>target or score<TAB>source<TAB>target; it is {NO_TABS}"
+                elif not columns:
                     expected = f"source<TAB>target or score<TAB>source<TAB>target; {OPTION}"
                 problem = f"found {count_of(len(cells), 'columns')}, expected {expected}"
                 bad.reject(DataError(problem, path=path, line=number), line)

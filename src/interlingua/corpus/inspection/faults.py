@@ -72,7 +72,7 @@ class Fault(NamedTuple):
 
     kind: str
     """swapped, shifted, misread, not UTF-8, duplicates, copies, empty, sorted, header, test
-    sentences, language, damaged."""
+    sentences, language, no tabs, damaged."""
     text: str
     """One line: fault, count, place and remedy."""
     units: int = 0

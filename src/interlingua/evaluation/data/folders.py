@@ -17,7 +17,9 @@ from interlingua.storage.files import files_in
 from interlingua.storage.json_text import parse_json
 
 FLORES = "flores200_devtest"
-ALIGNED = "folder of line-aligned <lang>.txt files"
+FLORES_FOLDERS = (FLORES, "devtest", "flores200_dataset/devtest")
+"""Folders of FLORES-200: prepared ones, and those of the original archive."""
+ALIGNED = "folder of line-aligned <lang>.txt, <lang>.devtest or <lang>.dev files"
 """The expected files of a set in FLORES's layout, for errors."""
 PACKED = r"(?:\.gz|\.xz|\.zst)?"
 """The end of a pattern of files that may be compressed."""

@@ -47,6 +47,7 @@ from interlingua.mining.calibration.calibration import (
     expected_cuts,
     fit_calibration,
     load_calibrations,
+    log_odds_of,
     measure_calibration,
     precision_interval,
     reliability_by_tenths,
@@ -71,12 +72,13 @@ from interlingua.mining.calibration.score_mixture import (
 from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
 from interlingua.mining.filter import (
     JUDGE,
-    interval_in_words,
+    SHOWN_PRECISIONS,
+    cut_line,
     quantile_line,
     refused,
+    share_line,
 )
 from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts
-from interlingua.mining.mine import SHOWN_PRECISIONS
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import Mined, TextFile, mine_files
 from interlingua.mining.review import Judgments, read_labels
@@ -466,19 +468,40 @@ def learn_from_mining(
     found = learned.calibration(
         languages=languages, model=model, scoring=config.scoring, basis=known.basis
     )
+    words = "pairs found"
     if known.basis == "labels":
-        # Judged pairs may have been chosen by their scores. The curve is valid for all pairs, so
-        # its mean over all of them is their share of right pairs.
-        share = float(found.probability(scores).mean())
-        found = replace(found, fitted_prior=share, prior=share).cut_for(scores)
-    else:
-        found = found.of_pairs(scores)
+        found = relative_to_list(found, scores)
+    elif known.basis == "probes":
+        # ``mine`` searches without them, and finds slightly different pairs and scores.
+        words += " among the held-out texts"
+    found = found.of_pairs(scores)
     save_calibration(found, output)
-    lines = [*mined.notes, *pairs.notes, *report(learned.fit, found, scores), *notes]
+    lines = [*mined.notes, *pairs.notes, *report(learned.fit, found, scores, words), *notes]
     # The curve was not fitted to the gold pairs, so that they measure its accuracy.
     if known.gold is not None and known.basis != "gold":
         lines += against_gold(found, mined, own, known.gold)
     return LearnedCalibration(found, [*lines, f"written: {output}"])
+
+
+def relative_to_list(found: Calibration, scores: Float64[ndarray, " n"]) -> Calibration:
+    """Return a calibration of judged pairs with likelihood ratios for all pairs of the list.
+
+    Judged pairs may have been chosen by their scores, for example the worst first, so that the
+    share of right ones among them says nothing about the list. The curves are valid for all pairs,
+    and the mean of a curve over all pairs is their share of right pairs.
+
+    Args:
+        found: fitted to the judged pairs, with their share of right ones as its prior.
+        scores: of all pairs.
+    """
+    share = float(found.probability(scores).mean())
+    alternatives = []
+    for curve in found.alternatives:
+        own = float(found.with_curve(curve).probability(scores).mean())
+        # All curves have one prior in common, so that each one is moved by its difference.
+        move = log_odds_of(share) - log_odds_of(own)
+        alternatives.append(curve._replace(log_odds=tuple(odds + move for odds in curve.log_odds)))
+    return replace(found, fitted_prior=share, prior=share, alternatives=tuple(alternatives))
 
 
 def _learn_from_probes(
@@ -554,32 +577,35 @@ def _texts_of_sides(mined: Mined, probes: Probes) -> tuple[list[str], list[str]]
     return found[0], found[1]
 
 
-def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list[str]:
-    """Return the lines that report the curve, its quality and its expectations for the pairs."""
+def report(
+    fit: Fit, found: Calibration, scores: Float64[ndarray, " n"], pairs: str = "pairs found"
+) -> list[str]:
+    """Return the lines that report the curve, its quality and its expectations for the pairs.
+
+    Args:
+        fit: the curve.
+        found: the calibration.
+        scores: of the pairs that the expectations are for.
+        pairs: these pairs in words.
+    """
     measures = found.measures
     compared = fit.compared
     lines = [
-        f"{found.pairs:,} pairs with a known answer, {100 * found.fitted_prior:.1f} % right;"
+        f"{found.pairs:,} pairs with a known answer, {100 * fit.prior:.1f} % right;"
         f" {found.shape} curve (log loss on unseen pairs: logistic {compared['logistic']:.4f},"
         f" isotonic {compared['isotonic']:.4f})",
         f"on unseen pairs: calibration error (ECE) {measures['ece']:.4f}, Brier"
         f" {measures['brier']:.4f}",
         *_curve(found.bins),
     ]
-    low, high = share_interval(found, scores)
-    lines.append(
-        f"translations among the {len(scores):,} pairs found: {found.prior:.1%}, about"
-        f" {found.prior * len(scores):,.0f} ({low:.1%} to {high:.1%} by resampling, if known pairs"
-        f" are like the others); right ones score more than wrong ones"
-        f" {measures['separation']:.0%} of the time"
-    )
+    interval = share_interval(found, scores)
+    lines += [
+        share_line(f"the {len(scores):,} {pairs}", found.prior, interval, len(scores)),
+        f"right pairs score more than wrong ones {measures['separation']:.0%} of the time",
+    ]
     for cut in found.cuts:
         if cut.precision in SHOWN_PRECISIONS:
-            outcome = "no pair reaches it"
-            if cut.pairs:
-                between = interval_in_words(precision_interval(found, scores, cut.score))
-                outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on ({between})"
-            lines.append(f"precision {cut.precision:.2f}: {outcome}")
+            lines.append(cut_line(cut, precision_interval(found, scores, cut.score)))
     if found.basis == "probes":
         lines.append(JUDGE)
         doubt = doubted(found)
@@ -762,10 +788,13 @@ def learn_scores(
         model=model,
         scoring=config.scoring,
         basis="probes" if labels is None else "labels",
-    ).of_pairs(scores)
+    )
+    if labels is not None:
+        found = relative_to_list(found, scores)
+    found = found.of_pairs(scores)
     save_calibration(found, output)
     return [
-        *report(learned.fit, found, scores),
+        *report(learned.fit, found, scores, "pairs that no check rejects"),
         quantile_line(scores),
         *notes,
         f"written: {output}",

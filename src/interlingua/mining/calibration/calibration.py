@@ -146,7 +146,7 @@ class Calibration:
             slope = (self.log_odds[-1] - self.log_odds[0]) / (self.scores[-1] - self.scores[0])
             beyond = np.minimum(at - self.scores[0], 0) + np.maximum(at - self.scores[-1], 0)
             values += slope * beyond
-        return np.clip(values - _logit(self.fitted_prior), -_MOST, _MOST)
+        return np.clip(values - log_odds_of(self.fitted_prior), -_MOST, _MOST)
 
     def probability(
         self, scores: ArrayLike, *, prior: float | None = None
@@ -160,7 +160,7 @@ class Calibration:
         """
         if prior is None:
             prior = self.prior
-        log_odds = self.log_likelihood_ratios(scores) + _logit(prior)
+        log_odds = self.log_likelihood_ratios(scores) + log_odds_of(prior)
         return np.asarray(1 / (1 + np.exp(-log_odds)))
 
     def estimate_prior(self, scores: ArrayLike) -> float:
@@ -186,9 +186,24 @@ class Calibration:
                 high = middle
         return (low + high) / 2
 
+    def estimate_share(self, scores: Float64[ndarray, " n"]) -> float:
+        """Estimate the share of right pairs among unlabeled ones; it is never quite 0 or 1.
+
+        It is the mean of ``estimate_prior`` over the curves that the known pairs allow. A maximum
+        likelihood estimate is often exactly 1 for a list of mostly right pairs, and then each pair
+        would be certain.
+
+        Args:
+            scores: of all pairs, not only of those above a threshold.
+        """
+        shares = _shares(self, _even_sample(np.asarray(scores, dtype=np.float64)))
+        # One half of a right and of a wrong pair is added, as in the isotonic curve.
+        count = min(len(scores), self.pairs)
+        return float((np.mean(shares) * count + 0.5) / (count + 1))
+
     def of_pairs(self, scores: Float64[ndarray, " n"]) -> Calibration:
         """Return a copy with the share of right pairs among these pairs, and with their cuts."""
-        return replace(self, prior=self.estimate_prior(scores)).cut_for(scores)
+        return replace(self, prior=self.estimate_share(scores)).cut_for(scores)
 
     def cut_for(self, scores: Float64[ndarray, " n"]) -> Calibration:
         """Return a copy with the cuts for these pairs."""
@@ -404,7 +419,7 @@ def _read_curve(
     return Curve(shape, tuple(map(float, scores)), tuple(map(float, log_odds)))
 
 
-def _logit(share: float) -> float:
+def log_odds_of(share: float) -> float:
     """Compute the log odds of a share; the result is finite for 0 and 1 too."""
     share = min(max(share, 1e-9), 1 - 1e-9)
     return float(np.log(share / (1 - share)))
@@ -723,15 +738,21 @@ def resampled_curves(
 
 
 def share_interval(found: Calibration, scores: Float64[ndarray, " m"]) -> tuple[float, float]:
-    """Compute the 95 % bootstrap interval of ``found.estimate_prior(scores)``.
+    """Compute the 95 % bootstrap interval of ``found.estimate_share(scores)``.
 
     Args:
         found: the calibration, with its alternatives.
         scores: of all pairs.
     """
-    few = _even_sample(scores)
-    shares = [found.with_curve(curve).estimate_prior(few) for curve in found.alternatives]
-    return _interval(shares or [found.estimate_prior(few)])
+    low, high = _interval(_shares(found, _even_sample(scores)))
+    share = found.estimate_share(scores)
+    return min(low, share), max(high, share)
+
+
+def _shares(found: Calibration, scores: Float64[ndarray, " m"]) -> list[float]:
+    """Return the estimated share of right pairs by each of the curves that known pairs allow."""
+    shares = [found.with_curve(curve).estimate_prior(scores) for curve in found.alternatives]
+    return shares or [found.estimate_prior(scores)]
 
 
 def precision_interval(

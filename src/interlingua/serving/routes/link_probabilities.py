@@ -131,7 +131,7 @@ class LinkCalibrations:
         # The share of right pairs differs from text to text.
         prior = calibration.prior
         if len(scores) >= LEAST_LINKS and calibration.basis != "gold":
-            prior = calibration.estimate_prior(scores)
+            prior = calibration.estimate_share(scores)
         values = calibration.probability(scores, prior=prior).round(6).tolist()
         return LinkProbabilities(values, prior)
 

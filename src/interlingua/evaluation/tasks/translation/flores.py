@@ -11,7 +11,7 @@ from interlingua.corpus.formats.evaluation_sets import aligned_files, one_each
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import (
     ALIGNED,
-    FLORES,
+    FLORES_FOLDERS,
     choose_languages,
     full_code,
     language_pair,
@@ -51,7 +51,7 @@ class FloresP1(PairwiseSearch):
     """
 
     name: ClassVar[str] = "flores_p_at_1"
-    folders: ClassVar[Sequence[str]] = (FLORES,)
+    folders: ClassVar[Sequence[str]] = FLORES_FOLDERS
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = "flores_p_at_1"
 

@@ -18,7 +18,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     ALIGNED,
     ENGLISH,
-    FLORES,
+    FLORES_FOLDERS,
     check_enough,
     content_sha256,
 )
@@ -82,7 +82,7 @@ class MixedPool(LanguageTask):
         "same_language_bias",
         "same_language_bias_without_translations",
     )
-    folders: ClassVar[Sequence[str]] = (FLORES,)
+    folders: ClassVar[Sequence[str]] = FLORES_FOLDERS
     reader: ClassVar = language_files
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published

@@ -16,7 +16,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     ALIGNED,
     ENGLISH,
-    FLORES,
+    FLORES_FOLDERS,
     full_code,
 )
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
@@ -77,7 +77,7 @@ class Robustness(LanguageTask):
     name: ClassVar[str] = "robustness"
     main_metric: ClassVar[str] = "cosine"
     shown: ClassVar[Sequence[str]] = ("accuracy",)
-    folders: ClassVar[Sequence[str]] = (FLORES,)
+    folders: ClassVar[Sequence[str]] = FLORES_FOLDERS
     reader: ClassVar = language_files
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from interlingua.evaluation.data.folders import ALIGNED, FLORES
+from interlingua.evaluation.data.folders import ALIGNED, FLORES, FLORES_FOLDERS
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.translation.margin_search import MarginSearch
 from interlingua.evaluation.tasks.translation.translations import translation_pairs
@@ -25,7 +25,7 @@ class XSim(MarginSearch):
 
     name: ClassVar[str] = "xsim"
     main_metric: ClassVar[str] = "xsim"
-    folders: ClassVar[Sequence[str]] = (FLORES, "heldout")
+    folders: ClassVar[Sequence[str]] = (*FLORES_FOLDERS, "heldout")
     reader: ClassVar = translation_pairs
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FLORES

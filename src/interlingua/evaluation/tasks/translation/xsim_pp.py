@@ -23,7 +23,7 @@ from interlingua.evaluation.data.augmented_sets import (
     read_altered,
     write_altered,
 )
-from interlingua.evaluation.data.folders import ALIGNED, ENGLISH, FLORES, full_code
+from interlingua.evaluation.data.folders import ALIGNED, ENGLISH, FLORES, FLORES_FOLDERS, full_code
 from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.translation.margin_search import MarginSearch
@@ -51,7 +51,7 @@ class XSimPP(MarginSearch):
 
     name: ClassVar[str] = "xsim_pp"
     main_metric: ClassVar[str] = "xsim_pp"
-    folders: ClassVar[Sequence[str]] = (FLORES,)
+    folders: ClassVar[Sequence[str]] = FLORES_FOLDERS
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FLORES
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
@@ -124,7 +124,7 @@ class XSimPPGenerated(MarginSearch):
 
     name: ClassVar[str] = "xsim_pp_generated"
     main_metric: ClassVar[str] = "xsim_pp_generated"
-    folders: ClassVar[Sequence[str]] = (FLORES, "heldout")
+    folders: ClassVar[Sequence[str]] = (*FLORES_FOLDERS, "heldout")
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FLORES
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
