@@ -126,7 +126,7 @@ def judged(rng, chosen, mined, apart=3.0):
 
 
 def test_a_list_of_right_pairs_only_is_no_certainty():
-    """Avoid the share of maximum likelihood, which is 1 and would make each pair certain."""
+    """Check a list whose share of maximum likelihood is 1, which would make each pair certain."""
     found, _ = judged(np.random.default_rng(0), lambda scores: slice(None), (30, 30))
     better = np.random.default_rng(1).standard_normal(500) + 5.0
     assert found.estimate_prior(better) > 0.9999
