@@ -128,10 +128,11 @@ def pip_line(extra: str = "") -> str:
     A clone is installed from its folder, because pip may find no package of this name elsewhere.
     """
     folder, options = _clone()
-    if folder is None:
-        place, target = "", "interlingua"
-    else:
-        place, target = f" in {folder}", "."
+    place = ""
+    target = "interlingua"
+    if folder is not None:
+        place = f" in {folder}"
+        target = "."
     if extra:
         target = f"'{target}[{extra}]'"
     return f"{place}: pip install {options}{target}"

@@ -23,6 +23,45 @@ def test_a_slip_in_the_options_is_one_line(refused, command, line):
     assert told.endswith(f"; see: interlingua {command.split()[0]} --help\n")
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "after"),
+    [
+        ("evaluate m --data --output x", "--data", "--output"),
+        ("evaluate m --data -o x", "--data", "-o"),
+        ("mine m a b -o --threshold 1", "-o", "--threshold"),
+        ("score a.tsv --calibration --check all", "--calibration", "--check"),
+        ("look a.tsv --tests --json", "--tests", "--json"),
+        ("train a.toml --resume --quiet", "--resume", "--quiet"),
+    ],
+)
+def test_an_option_is_no_value_of_the_one_before(refused, command, option, after):
+    message = refused(command).err
+    assert message.startswith(f"interlingua: {option} has no value, because {after} follows")
+    assert "shell variable" in message
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("evaluate m --data=", "--data"),
+        ("mine m '' b -o x", "SOURCE"),
+        ("look a.tsv ''", "FILES"),
+        ("embed '' a -o x", "MODEL"),
+        ("serve ''", "MODEL"),
+        ("score a.tsv --parallel ''", "--parallel"),
+    ],
+)
+def test_an_empty_path_is_refused(refused, command, name):
+    message = refused(command).err
+    assert message.startswith(f"interlingua: {name} is empty")
+    assert "shell variable" in message
+
+
+def test_a_value_may_begin_with_dashes_behind_an_equals_sign(refused):
+    assert "has no value" not in refused("evaluate m --data=--x").err
+    assert "has no value" not in refused("look -- --tests --x").err
+
+
 def test_help_ends_with_0(done):
     assert "Usage: interlingua mine" in done("mine --help").out
 

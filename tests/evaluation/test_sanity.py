@@ -7,6 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
+from interlingua.encoder.backends.function import FunctionEncoder
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.evaluation.sanity import check_sanity, cut_note, own_poolings, probe
@@ -213,3 +214,16 @@ def test_many_cut_texts_are_a_note():
         "6 % of the texts were cut to 128 tokens; the scores are for the truncated texts"
     ]
     assert cut_note(100, 5, 128) == cut_note(100, None, 128) == cut_note(0, 0, None) == []
+
+
+def test_zeros_of_the_probe_are_no_warning_but_those_of_a_task_are(caplog):
+    """Check that the probe does not use up the one warning of an encoder, either."""
+
+    def embed(texts):
+        return np.array([[0.0, 0.0] if len(text) % 2 else [1.0, 0.5] for text in texts])
+
+    encoder = FunctionEncoder(embed)
+    check_sanity(encoder, info())
+    assert not [record for record in caplog.records if "zeros" in record.message]
+    encoder.encode(["odd"])
+    assert [record for record in caplog.records if "zeros" in record.message]

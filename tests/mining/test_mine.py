@@ -97,7 +97,7 @@ def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
         ("1/2", "shard 1/2 is finished"),
     ):
         assert told in run(mine_job(shard=shard, **options), sides)[0]
-    assert len(run(mine_job(**options), sides)) == 3
+    assert len(run(mine_job(**options), sides)) == 4
     run(mine_job(output=tmp_path / "q.tsv"), sides)
     assert (tmp_path / "p.tsv").read_bytes() == (tmp_path / "q.tsv").read_bytes()
 

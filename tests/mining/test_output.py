@@ -101,7 +101,7 @@ def test_tmx(mined, tmp_path):
 def test_a_precision_cuts_where_it_is_expected(mined, tmp_path):
     """Estimate the share of right pairs from the scores themselves."""
     curve = calibration()
-    prior = curve.estimate_prior(SCORES)
+    prior = curve.estimate_share(SCORES)
     probabilities = curve.probability(SCORES, prior=prior)
     means = np.cumsum(probabilities) / np.arange(1, 6)
     written = write(mined, tmp_path / "p.tsv", precision=float(means[2]) - 1e-6, calibration=curve)

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from interlingua.mining.calibration.calibrate import Known, learn_from_known, learn_from_samples
+from interlingua.mining.calibration.calibrate import (
+    Known,
+    learn_from_known,
+    learn_from_samples,
+    relative_to_list,
+)
 from interlingua.mining.calibration.calibration import (
     precision_interval,
     separation,
@@ -106,3 +111,38 @@ def test_drawn_in_proportion_and_at_most_once():
     drawn_ones = draw_like(samples, [0.75, 0.25])
     assert len(set(drawn_ones.tolist())) == len(drawn_ones)
     assert [(drawn_ones < 100).sum(), (drawn_ones >= 200).sum()] == [100, 33]
+
+
+def judged(rng, chosen, mined, apart=3.0):
+    """Return a calibration of chosen ones of all mined pairs, and the scores of all."""
+    scores, right = drawn(rng, *mined, apart)
+    places = chosen(scores)
+    languages = ("deu_Latn", "eng_Latn")
+    learned = learn_from_known(Known(scores[places], right[places], []))
+    return (
+        learned.calibration(languages=languages, model="m", scoring="s", basis="labels"),
+        scores,
+    )
+
+
+def test_a_list_of_right_pairs_only_is_no_certainty():
+    """Avoid the share of maximum likelihood, which is 1 and would make each pair certain."""
+    found, _ = judged(np.random.default_rng(0), lambda scores: slice(None), (30, 30))
+    better = np.random.default_rng(1).standard_normal(500) + 5.0
+    assert found.estimate_prior(better) > 0.9999
+    share = found.of_pairs(better).prior
+    low, high = share_interval(found, better)
+    assert low <= share <= high
+    assert 0.95 < share < 0.995
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_judged_worst_first_give_the_share_of_the_whole_list(seed):
+    rng = np.random.default_rng(seed)
+    found, scores = judged(rng, lambda scores: np.argsort(scores)[:150], (940, 60))
+    assert found.fitted_prior < 0.7
+    assert found.estimate_prior(scores) > 0.97
+    whole = relative_to_list(found, scores).of_pairs(scores)
+    assert whole.prior == pytest.approx(0.94, abs=0.03)
+    low, high = share_interval(whole, scores)
+    assert low <= whole.prior <= high

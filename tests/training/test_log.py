@@ -132,15 +132,21 @@ def test_lines_and_records(tmp_path):
     with log:
         log.advance(50)
         log.train(50, losses, **RATES)
-        log.evaluation(50, {"valid_loss": 2.5}, best=True)
+        log.evaluation(50, {"valid_loss": 2.5, "tatoeba_accuracy": 0.9345}, best=True)
         log.final(100, {"pairs_per_second": 5.0})
     text = console.file.getvalue()
     # The time left is not known after a moment.
     assert "step 50/100 | loss 3.000 = xtr 1.000 + contrastive 2.000 | 1,234 pairs/s\n" in text
-    assert "step 50 | valid_loss 2.5 | best so far" in text
+    assert "step 50 | valid_loss 2.5, tatoeba_accuracy 93.5 % | best so far" in text
     train, evaluation, final = records(tmp_path / "metrics.jsonl")
     assert train == {"kind": "train", "step": 50, **losses, **RATES}
-    assert evaluation == {"kind": "evaluation", "step": 50, "valid_loss": 2.5, "best": True}
+    assert evaluation == {
+        "kind": "evaluation",
+        "step": 50,
+        "valid_loss": 2.5,
+        "tatoeba_accuracy": 0.9345,
+        "best": True,
+    }
     assert final == {"kind": "final", "step": 100, "pairs_per_second": 5.0}
 
 

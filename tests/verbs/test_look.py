@@ -52,11 +52,34 @@ def test_both_files_of_a_moses_pair_are_looked_at_once(folder):
 
 
 def test_two_texts_are_aligned_or_mined(folder):
+    align = "interlingua align book.de.txt book.en.txt -o links.tsv"
+    mine = "interlingua mine book.de.txt book.en.txt -o pairs.tsv"
     found = interlingua.look(["book.de.txt", "book.en.txt"])
-    assert found.next_commands == ("interlingua align book.de.txt book.en.txt -o links.tsv",)
+    assert found.next_commands == (align, mine)
     (folder / "book.en.txt").write_text("".join(f"{b}\n" for _, b in PAIRS[:20]), encoding="utf-8")
     found = interlingua.look(["book.de.txt", "book.en.txt"])
-    assert found.next_commands == ("interlingua mine book.de.txt book.en.txt -o pairs.tsv",)
+    assert found.next_commands == (mine, align)
+
+
+def test_files_named_like_aligned_ones_that_are_not_aligned_are_mined(folder):
+    found = interlingua.look(["moses.de", "moses.en"])
+    assert found.next_commands == ()
+    with open("moses.en", "a", encoding="utf-8") as file:
+        file.write("One line more.\n")
+    found = interlingua.look(["moses.de", "moses.en"])
+    assert [one.split()[1] for one in found.next_commands] == ["mine", "align"]
+    assert all(" moses.de moses.en " in one for one in found.next_commands)
+
+
+def test_a_table_without_tabs_is_a_text(folder):
+    text = "".join(f"{source}\n" for source, _ in PAIRS)
+    (folder / "plain.tsv").write_text(text, encoding="utf-8")
+    (found,) = interlingua.look("plain.tsv")
+    [fault] = [fault for fault in found.faults if fault.kind == "no tabs"]
+    assert all(part in fault.text for part in ("a.de,a.en", "interlingua mine"))
+    assert not [fault for fault in interlingua.look("book.de.txt")[0].faults if "tab" in fault.kind]
+    with pytest.raises(DataError, match=r"plain\.tsv:1: .*no tab.* a\.de,a\.en"):
+        interlingua.score("plain.tsv", source_language="de", target_language="en")
 
 
 @pytest.mark.parametrize("names", [["de", "en"], ["both"]])

@@ -22,31 +22,31 @@ from tools.words import CONSTRUCTIONS
 
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 VERB_LIST = """
-    accept add admit advance align allocate allow analyze announce answer append apply arrange ask
-    assign average begin bound build calibrate call cap capitalize center change check choose
-    clean close collect compare compile complete compute concatenate consume continue contrast
-    convert copy correlate count create cross-validate cut damage decide declare derive describe
-    disable dispatch distill distribute divide do download draw drop embed empty encode end enter
-    escape estimate evaluate examine exclude explain export extend extract fail feed fetch fill
-    find finish fit flip follow forget format forward free fuse fuzz gather generate give group
-    guess halve hand handle hash hide hold import infer initialize insert install join judge keep
-    kill label learn leave let limit link list load lock log look loop lowercase make map mark
-    mask match measure merge mine move multiply name normalize note number omit open pack pad pair
-    parametrize parse permute plan point pool predict prepare press prevent print process put
-    quantize query queue quote raise rank read record redirect refuse register reject release
-    reload remove rename render reorder repeat replace report require reset resolve restore resume
-    retokenize retrieve return rotate round run save scale scan score search seed select send
-    serve set shard share shift shorten show silence simulate skip smooth solve sort split square
-    stack start stop store stream subtract suggest sum summarize swap switch take teach test time
-    tokenize train transform translate trim try turn unify unpack update use validate verify wait
-    warn weigh wrap write yield zero
+    accept add admit advance align allocate allow analyze announce answer append apply arrange
+    ask assign average begin bound build calibrate call cap capitalize center change check
+    choose clean close collect combine compare compile complete compute concatenate consume
+    continue contrast convert copy correlate count create cross-validate cut damage decide
+    declare decode derive describe disable dispatch distill distribute divide do download draw
+    drop embed empty encode end enter escape estimate evaluate examine exclude explain export
+    extend extract fail feed fetch fill find finish fit flip follow forget format forward free
+    fuse fuzz gather generate give group guess halve hand handle hash hide hold import infer
+    initialize insert install join judge keep kill label learn leave let limit link list load
+    lock log look loop lowercase make map mark mask match measure merge mine move multiply name
+    normalize note number omit open pack pad pair parametrize parse pass permute plan point pool
+    predict prepare press prevent print process put quantize query queue quote raise rank read
+    record redirect refuse register reject release reload remove rename render reorder repeat
+    replace report require reset resolve restore resume retokenize retrieve return rotate round
+    run save scale scan score search seed select send serve set shard share shift shorten show
+    silence simulate skip smooth solve sort split square stack start stop store stream subtract
+    suggest sum summarize swap switch take teach test time tokenize train transform translate
+    trim try turn unify unpack update use validate verify wait warn weigh wrap write yield zero
 """
 """Reviewed verbs. Add one if it describes an action: not "be", "have" or "become"."""
 NOUN_LIST = """
-    answers averages blocks bounds calls changes checks copies counts cuts draws drops ends formats
-    forms groups joins limits links lists logs loops marks measures merges names numbers pairs plans
-    points processes queries ranks records reports rounds samples scores sets shares starts steps
-    sums tests times weights
+    answers averages blocks bounds calls changes checks copies counts cuts draws drops ends
+    formats forms groups joins limits links lists logs loops marks measures merges names numbers
+    pairs passes plans points processes queries ranks records reports rounds samples scores sets
+    shares starts steps sums tests times weights
 """
 """Words that are the third person of a verb, but also a plural."""
 OPENINGS = re.compile(

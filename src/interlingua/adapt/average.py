@@ -1,4 +1,6 @@
-"""Averages of weights: models of one start, mixed into one of the same size and speed.
+"""Averages of the weights of models that were trained from one start.
+
+The average is one model of the same size and speed.
 
 The mean of models that were fine-tuned from one start is often better than each of them (model
 soups, Wortsman et al. 2022), and a point between start and fine-tuned model keeps most of what was
@@ -11,7 +13,7 @@ Development data decide which shares are best. A grid of mixtures is measured: a
 first divide share s equally, and the first model gets 1 - s. Of the mixtures that lose at most a
 fixed amount of P@1 against share 1 (only the trained models), the one with the best correlation is
 chosen. Without similarity data it is the one with the best P@1, and without translations the one
-with the best correlation. Of equal mixtures, the one with the larger share is chosen.
+with the best correlation. If mixtures are equally good, the one with the larger share is chosen.
 """
 
 from __future__ import annotations
@@ -150,7 +152,7 @@ def measure_grid(
 
     Args:
         folders: models that ``check_shapes`` has passed.
-        shares: of all models but the first.
+        shares: the shares to measure; each is that of all models but the first together.
         development: data to measure on.
         place: a folder for one mixture at a time, which is removed at the end.
         prompt: name of a prompt of the model, or a text put in front of every development text.
@@ -180,13 +182,13 @@ def choose_point(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridP
         return point.scores.mean_similarity or 0.0, point.share
 
     last = max(points, key=lambda point: point.share)
-    # All points are measured on the same data: missing results of one of them are missing in all.
+    # All points are measured on the same data: if one point lacks a result, all points lack it.
     if last.scores.mean_similarity is None:
         return max(points, key=by_retrieval), "the best P@1"
     if last.scores.mean_retrieval is None:
         return max(points, key=by_similarity), "the best similarity"
     least = last.scores.mean_retrieval - max_loss
-    # Rounding must not decide about a point that loses exactly as much as it may.
+    # Rounding must not exclude a point that loses exactly the allowed amount.
     allowed = [point for point in points if (point.scores.mean_retrieval or 0.0) >= least - 1e-9]
     rule = (
         f"the best similarity among those that lose at most {max_loss:g} P@1 of share"
@@ -241,7 +243,7 @@ def _check_settings(first: Path, other: Path) -> None:
     """Refuse two models that process the token states differently.
 
     Raises:
-        ConfigError: they do; the message names the first difference.
+        ConfigError: the models do so; the message names the first difference.
     """
     for name, (a, b) in _settings(first, other).items():
         if a != b:

@@ -51,7 +51,8 @@ class DevelopmentScores:
     """The scores of a model on development data, in percent."""
 
     retrieval: Mapping[str, float]
-    """P@1 by set: cosine among the set's own sentences, mean of both directions."""
+    """P@1 by set, the mean of both directions; candidates are the set's own sentences, compared by
+    cosine."""
     similarity: Mapping[str, float]
     """100 x Spearman's correlation of cosines with people's scores, by set."""
 
@@ -215,7 +216,7 @@ def _precision_at_1(encoder: CachedEncoder, one: TranslationSet) -> float:
 
 def _correlation(encoder: CachedEncoder, scored: ScoredSet) -> float:
     """Compute 100 times Spearman's correlation of cosines and scores."""
-    # Rows of a file share their languages, or name them row by row.
+    # All rows of a file have the same languages, or each row names its own languages.
     languages = [(pair.language_a, pair.language_b) for pair in scored.pairs]
     cosines = np.zeros(len(scored.pairs))
     for codes in sorted(set(languages)):

@@ -57,15 +57,15 @@ from interlingua.training.loop import run_training
 
 log = logging.getLogger("interlingua")
 _MAX_PIECES = 2000
-"""Maximum number of new pieces if the text decides about them."""
+"""Maximum number of new pieces if the user sets no maximum and the text requires new pieces."""
 MAX_PREMIUM = 1.5
 """Tokens of the language per token of the pivot in the same pairs; from this value on the
 vocabulary grows."""
 MAX_UNKNOWN = 0.005
 """Share of unknown tokens; from this value on the vocabulary grows."""
 KEPT_TEXTS = 20_000
-"""Maximum number of texts of the pivot, and also of the other languages, whose tokens new pieces
-must not change."""
+"""Maximum number of texts whose tokens new pieces must not change: that many of the pivot, and that
+many of the other languages together."""
 T = TypeVar("T")
 
 
@@ -208,7 +208,8 @@ class Extension:
             if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN:
                 pieces = _MAX_PIECES
         if pieces:
-            # Texts that the model knows should be cut as before, or their vectors would change.
+            # Texts that the model knows should be split into the same tokens as before, because
+            # their vectors would change otherwise.
             others = [sentence for texts in replay.values() for sentence in texts]
             keep = [*sample_evenly(sides.pivot, KEPT_TEXTS), *sample_evenly(others, KEPT_TEXTS)]
             grown = grow_vocabulary(
@@ -282,7 +283,7 @@ class Extension:
         """
         if work.is_done("model"):
             return
-        # The run's folder resumes by its own checkpoints.
+        # Training resumes from the checkpoints in the run's folder.
         work.begin("run")
         # With few pairs, none are left for validation.
         evaluate = None

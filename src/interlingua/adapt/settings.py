@@ -28,7 +28,7 @@ from interlingua.storage.workspace import Workspace, open_workspace
 
 Device = Literal["auto", "cpu", "cuda"]
 Files = Any
-"""A path or several, of which ``ExtendSettings`` makes a tuple of ``Path``."""
+"""One path or several; ``ExtendSettings`` converts them to a tuple of ``Path``."""
 _MAY_CHANGE = ("device", "threads")
 """Options that may change when a run is resumed."""
 

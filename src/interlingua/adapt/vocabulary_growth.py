@@ -12,7 +12,7 @@ How a piece enters the tokenizer decides what happens to other text:
   token that it saves. The best segmentation of any text therefore stays the old one, with some runs
   of its tokens joined.
 - BPE: new merges come after all old ones, which has the same effect.
-- WordPiece: the longest match wins, so a new piece can also move the borders behind it.
+- WordPiece: the longest match wins, so a new piece can also move the token borders after it.
 
 Tokens of text in other languages change only if they include the run of a new piece. Texts whose
 tokens must not change can be passed: pieces that would change any of these texts are left out.
@@ -44,8 +44,8 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 _KINDS = ("Unigram", "WordPiece", "BPE")
 LEARNED_PER_PIECE = 3
 MORE_MERGES = 100
-"""Numbers of merges to learn: per requested piece, and in addition. They exceed the request,
-because many merges are only steps towards longer pieces."""
+"""Number of merges to learn for each requested piece, and number of further merges. More merges are
+learned than pieces requested, because many merges are only steps towards longer pieces."""
 MOST_ROUNDS = 20
 """Maximum number of rounds that leave out pieces; each can make shorter pieces appear instead."""
 
@@ -99,7 +99,8 @@ def measure_fragmentation(
         texts: of one language.
         language: their code, if the vocabulary pre-tokenizes by language.
     """
-    # Vocabularies that spell with bytes have no unknown token; None is equal to no id.
+    # Vocabularies that spell with bytes have no unknown token; then the count stays 0, because no
+    # id is equal to None.
     unknown_id: int | None = None
     if "unk_token" in vocabulary.special_tokens:
         unknown_id = vocabulary.unk_id
@@ -142,7 +143,8 @@ def grow_vocabulary(
         raise ConfigError(
             f"a {kind} tokenizer cannot be extended; use a model with one of: {', '.join(_KINDS)}"
         )
-    # Characters come first, since pieces of them can be learned only from text that spells them.
+    # Add the characters first: pieces that contain them can be learned only after the vocabulary
+    # can spell them.
     characters = unknown_characters(vocabulary, texts, min_count=min_count, language=language)
     found: dict[str, TokenRun] = dict.fromkeys(characters, (vocabulary.unk_id,))
     spelled = vocabulary
@@ -242,9 +244,10 @@ def _harmless(
 def _grown(
     vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, TokenRun]
 ) -> Vocabulary:
-    """Return the old vocabulary with these pieces, which may hold ids of new characters.
+    """Return the old vocabulary with these pieces.
 
-    Some of the characters may have been left out since.
+    Their runs may contain ids of new characters, some of which may have been left out after the
+    runs were learned.
     """
     if spelled.size == vocabulary.size:
         return with_pieces(vocabulary, found)
@@ -270,13 +273,13 @@ def grow_encoder(encoder: Encoder, grown: GrownVocabulary) -> Encoder:
     Vectors stay the same for all texts without new pieces.
 
     Args:
-        encoder: of the vocabulary before it grew; remains unchanged.
+        encoder: the encoder with the vocabulary before its growth; it remains unchanged.
         grown: see ``grow_vocabulary``.
     """
     larger = encoder.clone()
     weights = {name: tensor.detach() for name, tensor in larger.backbone.state_dict().items()}
     table = weights["word_embeddings.weight"]
-    # A table may have more rows than its vocabulary has ids; those were never used.
+    # A table may have more rows than its vocabulary has ids; the surplus rows were never used.
     rows = max(len(table), grown.vocabulary.size)
     enlarged = table.new_zeros(rows, table.shape[1])
     enlarged[: len(table)] = table

@@ -1,7 +1,8 @@
 """The tensors of model directories, read one at a time.
 
 Models of different origin name and split their tensors differently. ``WeightFiles`` lists them by
-the names of stock models, only from headers, and reads them on request.
+the names of stock models. For the list it reads only the headers of the files; it reads a tensor
+when the caller requests it.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     family_name = family_of(raw)
     if not isinstance(family_name, str) or family_name not in FAMILIES:
         return stored
-    # A tensor that every backbone of the family has reveals the prefix of its names.
+    # Every backbone of the family has the anchor tensor, whose name shows the prefix of all names.
     family = FAMILIES[family_name]
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
@@ -135,7 +136,7 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     prefix = anchors[0].removesuffix(family.anchor)
     config = read_backbone_config(place, raw)
     _check_backbone(stored, config, prefix, place)
-    # On the device "meta" tensors have shapes and no numbers: the names are all that is needed.
+    # Tensors on the device "meta" have shapes but no numbers; only their names are needed here.
     with meta_device():
         backbone = Backbone(config)
     names = [name for stack in family.stacks(backbone.state_dict()) for name in stack.theirs]
@@ -147,12 +148,12 @@ def _check_backbone(
 ) -> None:
     """Refuse tensors that are not those of the config, without reading them.
 
-    Loading the model would refuse the same.
+    Loading the model would refuse the same tensors.
 
     Raises:
         CheckpointError: some are missing, left over or of another shape.
     """
-    # Of other dtypes it only matters that they are not floats: int64 represents all of them.
+    # For the check, all dtypes that are not floats are equal, so int64 represents them.
     floats = {spelled: kind for spelled, kind in HEADER_DTYPES.items() if kind.is_floating_point}
     kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
     blank = {

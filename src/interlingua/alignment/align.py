@@ -218,8 +218,8 @@ def list_document_pairs(
     """Return the pairs to align: two files, or those of a list.
 
     Args:
-        source: a file.
-        target: sentences of the target.
+        source: path of the source document.
+        target: path of the target document.
         list_file: see ``read_list``; replaces source and target.
         output: file for the links, standard output by default; with a list a folder.
         gold: file with the correct links; a list names such files in a column instead.

@@ -139,9 +139,9 @@ def _first_reason(left: Sequence[LeftOut]) -> str:
 
 
 def _name_below(path: Path, roots: Sequence[Path]) -> str:
-    """Return the path below the folder that contains it, or the file's name.
+    """Return the path of a file below the folder that contains it, or the file's name.
 
-    For a pattern, this folder is the part of the path before the first wildcard.
+    For a pattern, the folder is the part of the path before the first wildcard.
     """
     for root in roots:
         folder = root

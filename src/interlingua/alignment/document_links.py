@@ -1,7 +1,8 @@
 r"""The links of paired documents, with scores and the probability that each is a translation.
 
-Sentences are aligned within each pair of documents by ``align_sentences``: headings with headings
-only, and sentences are joined within their unit. The vectors of single sentences are known.
+Sentences are aligned within each pair of documents by ``align_sentences``. Headings are linked with
+headings only. Sentences are joined within their unit, or across the border of two paragraphs or
+cues. The vectors of single sentences are known.
 
 The probability is estimated without labeled links. Wrong links are made by moving the target of
 each link by one or two sentences; the best of these is as hard to recognize as a real error of an

@@ -1,12 +1,13 @@
-r"""Which documents of two languages are translations of each other, by names or by vectors.
+r"""Pairing of documents that are translations of each other, by their names or by vectors.
 
 Two documents are paired by names if no other document on either side has the same name without its
 language (``pair_by_names``). Other documents are paired by vectors (``pair_documents``):
 
-1. Sentence vectors are centered by the mean of their side, which removes most of the language. A
-   document vector is the weighted mean of its sentences' vectors. The weight of a sentence rises
-   with its length, and falls with the number of documents that have it (Thompson and Koehn, EMNLP
-   2020). The k nearest documents in either direction are candidates, by exact search.
+1. Sentence vectors are centered by the mean of their side, which removes most of the difference
+   between the languages. A document vector is the weighted mean of its sentences' vectors. The
+   weight of a sentence rises with its length, and falls with the number of documents that have it
+   (Thompson and Koehn, EMNLP 2020). The k nearest documents in either direction are candidates, by
+   exact search.
 2. A candidate is scored by its sentences: the mean of each sentence's best similarity on the other
    side, in both directions (BiMax, arXiv 2510.15577). Two changes make the score sharper. The
    similarity of two sentences is lowered by the mean similarity of each to its nearest ones in a
@@ -24,10 +25,10 @@ language (``pair_by_names``). Other documents are paired by vectors (``pair_docu
    candidates are therefore shrunk towards the median of all scores. Pairs are accepted by
    descending margin, each document once; two pairs exchange their documents if that raises the sum
    of their margins.
-4. The threshold is from the data. Some documents of accepted pairs are removed, so that their
-   partners have no translation left, and the other documents are paired again: each new pair of
-   such a partner is wrong. The margins of these pairs estimate the number of wrong pairs above a
-   threshold (``choose_threshold``).
+4. The threshold is estimated from the data. Some documents of accepted pairs are removed, so that
+   their partners have no translation left, and the other documents are paired again: each new pair
+   of such a partner is wrong. The margins of these pairs estimate the number of wrong pairs above
+   a threshold (``choose_threshold``).
 
 Memory holds the document vectors, a few numbers per sentence, and the sentences of one document
 and its candidates; sentence vectors are mapped.
@@ -69,7 +70,8 @@ ORDER_WEIGHT = 0.3
 WRONG_SHARE = 0.015
 """Share of wrong pairs among accepted ones that the threshold aims at."""
 FEW_SENTENCES = 30
-"""Vectors of a side with fewer sentences are not centered: they share more than their language."""
+"""Vectors of a side with fewer sentences are not centered. Their mean represents the content of
+these few sentences, and not only the language."""
 LEAST_MARGIN = 0.34
 """Least margin if there is one pair; for n pairs, it is divided by the cube root of n."""
 _MOST_NULL = 0.75
@@ -503,8 +505,9 @@ def null_margins(
 ) -> tuple[Float64[ndarray, " q"], float]:
     """Return the margins of null pairs: those accepted next if all accepted pairs are forbidden.
 
-    If a document without a partner was in an accepted pair, its best wrong candidate is forbidden,
-    too, and its margin is too low. A second round of pairing measures by how much.
+    If a document without a partner is in an accepted pair, that pair is its best wrong candidate.
+    As this pair is forbidden, too, the margin of the document's null pair is too low. A second
+    round of pairing measures by how much.
 
     Returns:
         The margins, and the mean by which they are too low for documents without a partner.

@@ -27,7 +27,7 @@ KINDS = ("paragraph", "heading", "item", "cell", "cue", "code")
 """Kinds of units, by the numbers that are stored."""
 HEADING_NUMBER = KINDS.index("heading")
 JOINED_KINDS = frozenset(map(KINDS.index, ("paragraph", "cue")))
-"""Kinds of units. Their sentences may be joined in a link with those of the next unit."""
+"""Kinds of units whose sentences may be joined in a link with those of the next unit."""
 _WHOLE_KINDS = frozenset(("heading", "code"))
 """Kinds of units that are one sentence, whatever punctuation they contain."""
 

@@ -2,7 +2,7 @@
 
 A rung is a line with two sentence numbers, counted from 0, and optionally a score: ``12 TAB 13 TAB
 0.5``. Two rungs in a row, (i, j) and (i', j'), link the source sentences i to i' - 1 with the
-target sentences j to j' - 1. If one of these runs is empty, each sentence of the other is
+target sentences j to j' - 1. If one side has no sentence, each sentence of the other side is
 unaligned. The first rung is 0 0, and the last one has the lengths of both documents in sentences.
 """
 
@@ -101,7 +101,7 @@ def _check_rung(
     if source < before[0] or target < before[1] or rung == before:
         raise DataError(
             f"the rung {source} {target} does not follow {before[0]} {before[1]} in ascending"
-            " order; sort the rungs, each once",
+            " order; sort the rungs and remove repeated ones",
             path=path,
             line=number,
         )

@@ -74,8 +74,8 @@ LinkShape = tuple[int, int]
 class AlignConfig(CheckedSettings):
     """Settings of the search for links between two documents.
 
-    The server creates these settings without a command (verb). ``AlignOptions`` has options for the
-    first three fields; types and defaults of both are in ``mining/defaults.py``.
+    The server creates these settings without a command of the command line. ``AlignOptions`` has
+    options for the first three fields; types and defaults of both are in ``mining/defaults.py``.
     """
 
     max_sentences: defaults.MaxSentences = defaults.MAX_SENTENCES
@@ -92,8 +92,8 @@ class AlignConfig(CheckedSettings):
     seed: int = 0
     """Seed for drawing the random pairs of sentences."""
     clear: Annotated[float, Between(0, 1)] = 0.85
-    """A link is clear if it costs at most this share of the cost that one of its blocks has with a
-    sentence next to the other block."""
+    """A link is clear if its cost is at most this share of the cost of linking one of its blocks
+    with a sentence next to the other block."""
     border: Annotated[float, Between(0, 100)] = 1.0
     """Weight of a block's extra cost for its first or last sentence; 0 = none, as in the paper."""
     times: Annotated[float, Between(0, 1)] = 0.5
@@ -131,7 +131,7 @@ class Alignment(NamedTuple):
     """The links of two documents in their order, and the extent of the search.
 
     Attributes:
-        links: every sentence is in one.
+        links: each sentence of both documents is in exactly one link.
         total: cost of the chain, with the weights of sizes and of unaligned sentences.
         nodes: pairs of places in both documents that were visited, at all resolutions.
         times: map from the times of the source to those of the target, if times were used.
@@ -286,8 +286,8 @@ def halve(blocks: BlockVectors) -> BlockVectors:
     # A single vector equals its mean, so that subtracting the mean would leave zeros.
     if half.shape[1] > 1:
         half -= half.mean(axis=1, keepdims=True)
-    # ``normalize_rows`` is not used. If a vector equals the mean, rounding may leave a difference
-    # longer than the bound of that function, although it has no meaningful direction.
+    # If a vector equals the mean, rounding may leave a small difference without a meaningful
+    # direction. ``normalize_rows`` could scale it to length 1, and is therefore not used.
     lengths = np.linalg.norm(half, axis=2, keepdims=True)
     return np.asarray(half / np.maximum(lengths, 1e-6), dtype=np.float32)
 
@@ -359,7 +359,7 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
-    # All pairs where there are few.
+    # Use all pairs if there are few.
     if n * m <= config.sample:
         x, y = (place.ravel() for place in np.indices((n, m)))
     else:
@@ -604,12 +604,12 @@ def doubtful_blocks(
 ) -> tuple[Bool[ndarray, " n"], Bool[ndarray, " m"]]:
     """Find the blocks of some size that may be needed for better links than these.
 
-    An unaligned sentence is in doubt. A block of a link is in doubt if the link's other block would
-    cost nearly as little with a sentence next to this block. It is also in doubt if it has several
-    sentences and a neighboring link joins several sentences, too. A block is needed if it contains
-    a sentence in doubt, and all of its other sentences are in links next to doubtful links. A block
-    within a longer run of unaligned sentences is not needed, because the other side has nothing to
-    link it with.
+    An unaligned sentence is in doubt. A block of a link is in doubt if linking the other block
+    with a sentence next to this block would cost nearly as little. It is also in doubt if it has
+    several sentences and a neighboring link joins several sentences, too. A block is needed if
+    it contains a sentence in doubt, and all of its other sentences are in links next to doubtful
+    links. A block within a longer run of unaligned sentences is not needed, because the other side
+    has nothing to link it with.
 
     Args:
         links: found with the blocks that are known.
@@ -650,7 +650,7 @@ def _windows(flags: Bool[ndarray, " n"], size: int) -> Bool[ndarray, "w s"]:
 
 
 def _alone(links: Sequence[Link], size: int) -> Bool[ndarray, " l"]:
-    """Mark links in runs of more than ``size`` sentences of one side without a partner."""
+    """Mark links in runs of more than ``size`` unaligned sentences of the same side."""
     flags = np.zeros(len(links), bool)
     start = 0
     for is_gap, run in itertools.groupby(links, lambda link: not (link.source and link.target)):

@@ -83,9 +83,9 @@ class MemoryConfig:
         pairs: file of pairs, source TAB target in every line.
         threshold: margin from which documents are paired by their texts; default: from the data.
         align: how sentences are aligned.
-        calibration: file from ``interlingua score --learn``; default: estimated.
+        calibration: file from ``interlingua score --learn``; default: probabilities are estimated.
         probability: minimum probability of a link that is written.
-        device: on which documents are searched.
+        device: device of the search for document pairs.
     """
 
     languages: tuple[str | None, str | None] = (None, None)
@@ -136,7 +136,7 @@ class MemoryReport:
     doubtful: list[tuple[str, str, float]] = field(default_factory=list)
     """Documents paired by the user's list or by names, with texts that look unrelated."""
     unpaired: list[tuple[str, str, float]] = field(default_factory=list)
-    """Path of each document without a partner, of its best candidate, and the score."""
+    """Paths of each document without a partner and of its best candidate, and their score."""
     left_out: list[LeftOut] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """Doubts about how documents were read."""
@@ -425,7 +425,7 @@ class TranslationMemory:
         scores = np.concatenate([np.zeros(0), *(block.scores for block in scorer.score(pairs))])
         if not len(scores):
             return scores
-        return curve.probability(scores, prior=curve.estimate_prior(scores))
+        return curve.probability(scores, prior=curve.estimate_share(scores))
 
     def pairs(
         self,

@@ -43,8 +43,8 @@ class Agnosticism(CheckedSettings):
     k: int = 10
     """Neighbors counted for hubness."""
     l2: float = L2
-    """Weight of the probe's penalty, half the squared length of its weights, against the loss in
-    nats per sentence."""
+    """Weight of the probe's penalty relative to the loss in nats per sentence; the penalty is half
+    the squared length of the probe's weights."""
 
     def unfit(self, subject: Subject) -> str | None:
         """Return None: any encoder is fit, see ``Analyser.unfit``."""

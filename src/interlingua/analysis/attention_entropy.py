@@ -199,7 +199,7 @@ def _examples(
 
 
 def _as_many(spans: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """Return the spans of a text that was cut; its closing token gets an empty span."""
+    """Return ``count`` spans; if the text was cut, its closing token gets an empty span."""
     if len(spans) == count:
         return spans
     return [*spans[: count - 1], (0, 0)]

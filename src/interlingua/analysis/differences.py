@@ -15,10 +15,10 @@ class Change(NamedTuple):
     """A measure of two models.
 
     Attributes:
-        before: of the first.
-        after: of the second.
+        before: the measure of the first model.
+        after: the measure of the second model.
         difference: second minus first.
-        tested: the difference by paired bootstrap over the sentences, if the measure is a mean
+        tested: the result of the paired bootstrap over the sentences, if the measure is a mean
             over them.
     """
 
@@ -59,7 +59,7 @@ def changes(before: Analysis, after: Analysis) -> list[Change]:
                 f"{before.model} and {after.model} cannot be compared, because {what} is"
                 f" {sides[0]!r} in one and {sides[1]!r} in the other; use the same {what} for both"
             )
-    # One may lack a measure, such as a difference relative to a score that is 0.
+    # An analysis may lack a measure: a difference relative to a score of 0 does not exist.
     known = after.by_name
     return [_change(one, known[one.name]) for one in before.measures if one.name in known]
 

@@ -1,4 +1,4 @@
-"""Hubness: sentences that are neighbors of far too many others, and sentences of none."""
+"""Hubness: sentences that are neighbors of far too many others, or of no other sentence."""
 
 from __future__ import annotations
 

@@ -18,15 +18,15 @@ _BLOCK = 8192
 def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> list[Measure]:
     """Compute mean cosine, partition isotropy and effective rank of unit vectors.
 
-    - ``mean_cosine``: of two different lines in any languages, exact (Ethayarajh 2019, section
-      3.4); by language, of two lines of that language. Translations of one another are left out, as
-      they should be near.
+    - ``mean_cosine``: the exact mean cosine of two different lines in any languages (Ethayarajh
+      2019, section 3.4); the value of a language is that of two lines of this language.
+      Translations of one another are left out, as they should be near.
     - ``partition_isotropy``: min Z(c) / max Z(c), Z(c) = sum of exp(c'v) over the vectors v, c the
       eigenvectors of V'V (Mu and Viswanath 2018, "All-but-the-top"). Differs from the paper: the
       vectors have length 1, and both directions of each eigenvector are tried, as its sign is
       arbitrary. 1 = isotropic.
     - ``effective_rank``: exp of the entropy of the normalized singular values of the centered
-      vectors (Roy and Vetterli 2007): the directions in use, from 1 to the width.
+      vectors (Roy and Vetterli 2007); it is the number of directions in use, from 1 to the width.
 
     Args:
         vectors: unit vectors of line-aligned sentences, in memory or mapped.

@@ -18,10 +18,10 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
       Every language then has equally many candidates, so a space without language would give 1 / L.
     - ``accuracy_own_pool``: P@1 of retrieving a sentence's translation among the lines of the
       translation's language, mean over all ordered pairs of languages.
-    - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the
-      query's own included; the query's other translations are not candidates, so this can only be
-      harder. This is the setting of LAReQA (Roy et al. 2020); its authors call the loss language
-      bias.
+    - ``accuracy_mixed_pool``: P@1 of retrieving the same translation among the other lines of *all*
+      languages, including the query's language; the query's other translations are not candidates,
+      so this is never easier. This is the setting of LAReQA (Roy et al. 2020); its authors call
+      the loss language bias.
     - ``mixed_pool_drop``: ``accuracy_own_pool`` minus ``accuracy_mixed_pool``.
 
     Args:
@@ -39,15 +39,15 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
             better="lower",
             ideal=0.0,
             definition="share of sentences with a nearest other sentence of their own language,"
-            " though their translations are there",
+            " although their translations are in the pool",
         ),
         share(
             "same_language_bias_without_translations",
             pool.own_language_without_translations,
             better="lower",
             ideal=1 / len(languages),
-            definition="share of sentences with a nearest sentence, translations left out, of"
-            " their own language",
+            definition="share of sentences whose nearest sentence, with translations left out, is"
+            " of their own language",
         ),
         share(
             "accuracy_own_pool",

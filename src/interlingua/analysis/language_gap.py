@@ -24,8 +24,8 @@ def language_gap(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -
     - ``language_variance_share``: variance of the languages' means over that of all vectors (eta
       squared): the share of a vector's position that depends on its language.
     - ``language_mean_distance``: Euclidean distance of two languages' means of unit vectors, 0 to
-      2, mean over pairs: the gap of Liang et al. (2022), "Mind the gap", between languages in place
-      of modalities; by language, its mean distance to the others.
+      2, mean over pairs; the value of a language is its mean distance to the others. This is the
+      gap of Liang et al. (2022), "Mind the gap", with languages in place of modalities.
 
     Args:
         vectors: unit vectors of line-aligned sentences, in memory or mapped; at least two

@@ -38,9 +38,9 @@ def language_identification(
     Args:
         vectors: of line-aligned sentences, in memory or mapped; L languages.
         languages: their codes.
-        l2: weight of half the squared length of the probe's weights against the mean cross-entropy;
-            the vectors are centered and scaled to a variance of 1 per dimension, all dimensions by
-            one factor.
+        l2: weight of the penalty relative to the mean cross-entropy; the penalty is half the
+            squared length of the probe's weights. The vectors are centered, and scaled by one
+            factor for all dimensions, to a mean variance of 1 per dimension.
         progress: shows the progress.
 
     Raises:
@@ -53,7 +53,8 @@ def language_identification(
             " language; provide at least two"
         )
     right = np.zeros((count, n), dtype=bool)
-    # Lines are in one half with all their translations, so no test sentence has one in training.
+    # A line and all its translations are in the same half, so training has no translation of a
+    # test sentence.
     progress.start(2, "halves", "language probe")
     for half in (0, 1):
         test = np.arange(half, n, 2)
@@ -68,7 +69,7 @@ def language_identification(
         unit="share",
         better="lower",
         ideal=1 / count,
-        definition="accuracy of a linear probe that is to tell the language of unseen sentences",
+        definition="accuracy of a linear probe that predicts the language of unseen sentences",
     )
 
 
@@ -120,7 +121,7 @@ def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: 
 def _loss_and_gradient(
     probe: _Probe, vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float
 ) -> Callable[[], float]:
-    """Return a function of the mean cross-entropy plus l2 / 2 of the squared weights.
+    """Return a function that computes the mean cross-entropy plus l2 / 2 of the squared weights.
 
     It stores the gradient in ``parameters.grad``.
     """

@@ -37,7 +37,7 @@ PAPER_ENTROPY = {
     "attention_entropy_without_special": {"MEXMA": 3.0, "LaBSE": 3.5},
 }
 PAPER_VALUES: dict[str, dict[str, float]] = {**PAPER_ENTROPY, "word_order_cosine": PAPER}
-"""Numbers of papers by measure and model."""
+"""Values that papers report, by measure and model."""
 BY_LANGUAGE = {
     "accuracy_gap": "P@1 of each language, both directions with all others",
     "same_language_bias_without_translations": "Nearest sentence in the own language, translations"
@@ -91,7 +91,7 @@ def write_analysis_page(
         found: the analyses of one model, or of two; of two, only common parts are drawn side by
             side.
         folder: output folder.
-        only: the chosen analyses, so that the file does not replace the page of all.
+        only: the chosen analyses, so that the file does not replace the page of all analyses.
 
     Returns:
         The file.
@@ -112,7 +112,7 @@ def render_analyses(found: Sequence[Sequence[Analysis]]) -> str:
         found: see ``write_analysis_page``.
     """
     sides: list[ModelAnalyses] = [[one] for one in found[0]]
-    # Of two models, analyses that both have come first, then those of only one.
+    # With two models, the common analyses come first, then those that only one model has.
     if len(found) == 2:
         both: list[ModelAnalyses] = [list(pair) for pair in paired(found)]
         compared = {side[0].task for side in both}
@@ -256,7 +256,7 @@ def _panel(side: ModelAnalyses) -> dict[str, Any]:
 
 
 def _token_matching(side: ModelAnalyses) -> dict[str, Any]:
-    """Return the shares of the classes, above the paper's models, and example tokens."""
+    """Return the shares of the classes, then those of the paper's models, and example tokens."""
     shares = []
     examples = []
     for one in side:

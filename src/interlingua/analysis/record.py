@@ -83,18 +83,18 @@ class Analysis:
     """The result of one analysis of one model.
 
     Attributes:
-        task: the analysis, followed by the data's name unless they are a published set.
+        task: the analysis, followed by the data's name unless the data are a published set.
         version: of its definitions; numbers of unequal versions can't be compared.
         dataset: the folder's name; empty if the sentences are the analysis's own.
         data_sha256: of the texts.
-        data_revision: the published revision they were recognized as.
+        data_revision: the published revision that the texts were recognized as, if any.
         settings: the analysis's options.
         changed: those that differ from their defaults.
         languages: ``eng_Latn`` codes.
-        sentences: lines of each language; of the largest subset, if tasks were scored.
+        sentences: number of lines of each language; if tasks were scored, of the largest subset.
         measures: the numbers.
-        tables: name -> key -> number: of ordered pairs of languages (``deu_Latn-eng_Latn``), of
-            heads (``3``).
+        tables: name -> key -> number; a key is an ordered pair of languages
+            (``deu_Latn-eng_Latn``) or a head (``3``).
         examples: shown on a page.
         notes: facts that a reader of the numbers must know.
         seconds: wall time.
@@ -175,9 +175,9 @@ def bootstrap_mean(items: Float64[ndarray, " n"]) -> tuple[float, float]:
     """
     values, counts = np.unique(items, return_counts=True)
     rng = np.random.default_rng(1)
-    # Items often have few distinct values, such as flags. Then their numbers of draws follow a
-    # multinomial, which is the same as drawing the items. For many distinct values the table of
-    # draws would be large.
+    # Items often have few distinct values, such as flags. Then the count of each value is drawn
+    # from a multinomial, which is the same as drawing the items. For many distinct values the table
+    # of draws would be large.
     if len(values) > 1000:
         means = [
             items[rng.integers(len(items), size=len(items))].mean()
@@ -246,7 +246,7 @@ def analysis_table_text(analyses: Iterable[Analysis]) -> str:
 
 
 def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
-    """Read analysis files, those in tables of results, and every one below a folder.
+    """Read analysis files, analyses in tables of results, and all analysis files below folders.
 
     A folder or a table may hold none.
 
@@ -279,7 +279,7 @@ def read_analysis(path: PathLike) -> Analysis:
         raise DataError(
             f"cannot be read ({error.strerror or error}); check the path", path=path
         ) from error
-    # Another file may lack a key, have too many, or not be an object at all.
+    # A file of another kind may lack a key, have too many keys, or not be an object at all.
     except NOT_OF_THE_KIND as error:
         raise DataError(
             f"is not an analysis file ({type(error).__name__}: {error})", path=path
@@ -288,7 +288,7 @@ def read_analysis(path: PathLike) -> Analysis:
 
 def _from_json(content: dict[str, Any], path: Path | None) -> Analysis:
     """Return the analysis of a file; ``path`` is None for a line of a table, which has no items."""
-    # Keys are taken out one after another; the others must be the fields of Analysis.
+    # Some keys are taken out one after another; the rest must be the fields of Analysis.
     if fault := fault_of(content, ANALYSIS_FORMAT):
         raise ValueError(fault)
     del content["format"]

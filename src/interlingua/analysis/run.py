@@ -85,8 +85,8 @@ def run_analyses(
         encoder: to analyze; hidden states are read only from this package's models.
         analyses: from ``build_analyses``.
         data: the folder of texts, or a folder that contains it under its usual name.
-        prompt: put before every text, or the name of one of the model's own prompts; its default
-            prompt if none.
+        prompt: a text to put before every text, or the name of one of the model's own prompts;
+            default: the model's default prompt.
         batch_tokens: token budget of a batch.
         output: write each analysis below this folder as soon as it ends. If the run is stopped, the
             vectors it has are kept there too, and the next call with the same model and settings

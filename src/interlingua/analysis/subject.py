@@ -51,7 +51,7 @@ class Subject(NamedTuple):
 
 
 class Analyser(Protocol):
-    """One analysis with its options; one file in ``analysis`` each."""
+    """An analysis with its options; each analysis has its own file in ``analysis``."""
 
     @property
     def name(self) -> str:
@@ -91,11 +91,11 @@ def of_texts(
     examples: Iterable[Mapping[str, Any]] = (),
     notes: Iterable[str] = (),
 ) -> Analysis:
-    """Build the analysis of line-aligned texts, with the facts about these and its own options.
+    """Build the analysis of line-aligned texts, with facts about the texts and its own options.
 
     Args:
-        analyser: that made it.
-        texts: that it read.
+        analyser: computed the numbers.
+        texts: the texts that the analyser read.
         measures: the numbers.
         tables: see ``Analysis``.
         examples: shown on a page.

@@ -20,7 +20,7 @@ def analysis_terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.t
     Analyses that two models both have are compared.
 
     Args:
-        found: of one model, or of two.
+        found: the analyses of one model, or of two.
     """
     both = []
     if len(found) == 2:

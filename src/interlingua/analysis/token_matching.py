@@ -1,7 +1,7 @@
 """The nearest tokens of a token, by kind: MEXMA (Janeiro et al. 2024), Table 9.
 
 A few tokens of each sentence of one language are compared with all tokens of all languages. Each of
-their nearest ones is of one of four classes: of the same sentence, of the same language, of a
+their nearest tokens is in one of four classes: of the same sentence, of the same language, of a
 translation, or of none of these. The tokens of all languages do not fit into memory, so they are
 read in windows, and for each query the best tokens so far are merged with the best of the window.
 For this, one integer identifies a token; it encodes the token's language, line and place.
@@ -44,8 +44,8 @@ PLACE_BITS = 16
 """Bits of a token's number; 15 bits are left for the language."""
 _NOTE = (
     "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x"
-    " 3 x 5 neighbors; tokens are drawn at random there and here, and other vocabularies have"
-    " other tokens"
+    " 3 x 5 neighbors; tokens are drawn at random in the paper and here, and other vocabularies"
+    " split a text into other tokens"
 )
 
 
@@ -154,7 +154,7 @@ class TokenMatching(CheckedSettings):
                 encoder, ids, prompt=subject.prompt, batch_tokens=subject.batch_tokens
             )
 
-        # The queries: a window holds whole lines, so each line's tokens are drawn in one.
+        # The queries: a window holds whole lines, so a line's tokens are all drawn from one window.
         own = texts.languages.index(query_language)
         query_lines = texts.lines[query_language][: self.sentences]
         drawn = []
@@ -278,7 +278,7 @@ def _examples(
     prompt: str,
     options: TokenMatching,
 ) -> list[Mapping[str, Any]]:
-    """Return queries, in turn by the class of their nearest neighbor, and their neighbors."""
+    """Return queries with their neighbors, in turn by the class of the nearest neighbor."""
     classes = matches.classes()
     nearest = classes[:, 0]
     wanted = [list(CLASSES).index(name) for name in options.shown_classes]

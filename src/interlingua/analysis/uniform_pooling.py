@@ -1,4 +1,4 @@
-"""Loss of a task when all tokens have the same weight: MEXMA (Janeiro et al. 2024), Table 10."""
+"""Drop of a task's score if all tokens weigh the same: MEXMA (Janeiro et al. 2024), Table 10."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from interlingua.evaluation.task import options
 from interlingua.runtime.progress import SILENT, Progress
 
 _NOTE = (
-    "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS: so the paper's"
-    " table was made, though its text says relative to the other"
+    "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS, as in the"
+    " paper's table, although the paper's text says relative to the other score"
 )
 
 
@@ -92,7 +92,7 @@ class UniformPooling(CheckedSettings):
 def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
     """Return both scores of a task, and their difference in percent of the one with CLS.
 
-    There is no difference if that score is 0.
+    The difference is left out if that score is 0.
     """
     better: Better = "higher" if cls.higher_is_better else "lower"
     metric = cls.main_metric

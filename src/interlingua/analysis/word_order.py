@@ -28,7 +28,7 @@ _NOTE = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WordOrder(CheckedSettings):
-    """The cosine of the paper's two sentences, in lower case; lower separates them better."""
+    """The cosine of the paper's two lowercased sentences; a smaller one separates them better."""
 
     name: ClassVar[str] = "word_order"
     version: ClassVar[str] = "1"

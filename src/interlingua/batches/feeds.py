@@ -84,7 +84,10 @@ class Plan(Protocol):
         ...
 
     def seen(self, step: int) -> dict[str, int]:
-        """Return the number of rows in the steps before ``step``, by name (a language pair's)."""
+        """Return the number of rows in the steps before ``step``, by name.
+
+        The name is that of a language pair, for example.
+        """
         ...
 
 

@@ -1,11 +1,11 @@
 """The pairs of each step: a mixture of language pairs that depends only on (seed, step).
 
-No sampler holds a state and no order is stored. Position n of the endless sequence of pairs is
-computed from n: a permutation of the epoch's slots yields the slot's language pair
-and the number of its earlier slots, and a permutation of the language pair's rows then yields the
-row. So a resumed run needs only its step, and each rank can make its own part of any step. torch's
-samplers, and packages of data loaders, keep a state that a checkpoint has to save for each rank and
-worker.
+No sampler holds a state and no order is stored. The pair at position n of the endless sequence is
+computed from n: a permutation of the epoch's slots yields the slot's language pair and the number
+of earlier slots of this language pair, and a permutation of the language pair's rows then yields
+the row. So a resumed run needs only its step, and each rank can make its own part of any step.
+torch's samplers, and packages of data loaders, keep a state that a checkpoint has to save for each
+rank and worker.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ CHUNK_SLOTS = 1 << 20
 class ParallelPlan:
     """Batches of translation pairs, without state: ``batch_at(step)`` needs no earlier step.
 
-    An epoch has as many slots as rows are read. Language pair l owns m_l = round(M p_l) of the M
-    slots, where p_l comes from temperature sampling, so its exposure is exact; a keyed permutation
-    puts the slots in order. The n-th slot of l, counted over all epochs, reads row number n mod
-    rows_l in the order of the current pass: each pass over the rows has a permutation of its own.
+    An epoch has as many slots as there are rows to read. Language pair l owns m_l = round(M p_l) of
+    the M slots, where p_l comes from temperature sampling, so its exposure is exact; a keyed
+    permutation puts the slots in order. The n-th slot of l, counted over all epochs, reads row
+    number n mod rows_l in the order of the current pass: each pass over the rows has a permutation
+    of its own.
     So no row occurs twice within a pass, and every language pair gets its share in each epoch,
     whatever its size.
 
@@ -47,7 +48,7 @@ class ParallelPlan:
         language_pairs: names of the language pairs to draw from, see ``named_pair``; default: all.
             Pairs that the store does not have are ignored.
         max_pairs: maximum number of rows of each language pair that are ever read, drawn by the
-            seed; a larger number reads all rows of a smaller one, and more.
+            seed; a larger number reads all rows that a smaller number reads, and more.
 
     Raises:
         ConfigError: a number is out of range, or the store has none of the language pairs.
@@ -190,14 +191,14 @@ class ParallelPlan:
 
     @property
     def available(self) -> dict[str, int]:
-        """Number of rows that are read, by the same names."""
+        """Number of rows that are read, by names such as ``deu_Latn-eng_Latn``."""
         rows = zip(self.store.language_pairs, self._rows.tolist(), strict=True)
         return {"-".join(pair): count for pair, count in rows if count}
 
     def _draws(
         self, places: Int64[np.ndarray, " n"]
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-        """Return the language pair at each position, and the number of its earlier slots."""
+        """Return the language pair at each position, and how many earlier slots that pair has."""
         epochs, position = np.divmod(places, self.epoch_size)
         sizes = np.full_like(position, self.epoch_size)
         slots = permute(position, sizes, keys(self._slot_key, epochs))
@@ -227,7 +228,7 @@ def named_pair(name: str) -> frozenset[str]:
 
 
 def selected(store: TokenStore, names: Sequence[str]) -> Bool[np.ndarray, " p"]:
-    """Return a mask of the store's language pairs: true for named pairs, or all without names.
+    """Return a mask of the store's language pairs: true for named pairs; if none is named, for all.
 
     Raises:
         ConfigError: no language pair of the store is named.

@@ -26,7 +26,7 @@ BITS = 31
 POSITION_BITS = 24
 """Bits of a place that hold the position in the sentence; the higher bits hold the row."""
 MAX_DRAWS = 100
-"""Maximum number of times that a batch is drawn for until one of its tokens is chosen."""
+"""Maximum number of attempts to draw for a batch until at least one of its tokens is chosen."""
 
 
 class MaskedTokens(NamedTuple):
@@ -70,8 +70,8 @@ def mlm_mask(
     batch is chosen, all are drawn again. Of the chosen tokens 80 % become the mask, 10 % become a
     uniformly drawn id, and 10 % stay.
 
-    One difference to the released code: here the two sides of a pair are masked independently,
-    there they share one random stream.
+    This differs from the released code in one point: here the two sides of a pair are masked
+    independently, there they share one random stream.
 
     Args:
         batch: the packed sentences.
@@ -161,7 +161,7 @@ def coin_flips(batch: TokenBatch, place: BatchPosition) -> Bool[Tensor, " b"]:
 def random_context(
     place: BatchPosition, rows: Int64[Tensor, " n"], length: int, *, hidden: float
 ) -> Bool[Tensor, "n length length"]:
-    """Draw, for each token of sentences of one length, the tokens that it is shown.
+    """Draw, for each token of sentences of one length, the tokens that are visible to it.
 
     Each is hidden with probability ``hidden``.
 

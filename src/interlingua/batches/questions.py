@@ -119,8 +119,8 @@ class QuestionPlan(ShuffledPlan):
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
         """Return a rank's consecutive part of a step's questions, and the pass of each.
 
-        With blocks of a language each pass shuffles the questions of every language, cuts them into
-        blocks, and shuffles the blocks of all languages.
+        If a block has more than one question, each pass shuffles the questions of every language,
+        cuts them into blocks, and shuffles the blocks of all languages.
         """
         if self._block == 1:
             return super().rows_at(step, rank=rank, world_size=world_size)
@@ -139,13 +139,13 @@ class QuestionPlan(ShuffledPlan):
     def negatives_at(
         self, rows: Int64[np.ndarray, " n"], passes: Int64[np.ndarray, " n"]
     ) -> Int64[np.ndarray, "n h"]:
-        """Return the passages that are hard negatives of questions in their passes."""
+        """Return the passages that are the hard negatives of each question in its pass."""
         drawn = np.empty((len(rows), self._rows.hard_negatives), dtype=np.int64)
         counts = self._rows.negative_counts[rows]
         key = keys(self._key, passes, rows)
         for place in range(self._rows.hard_negatives):
-            # Questions with enough hard negatives of their own take number ``place`` of their list
-            # in the order of this pass; the order is a permutation, so none occurs twice.
+            # A question with enough hard negatives of its own takes the one at index ``place`` in
+            # the order of this pass; the order is a permutation, so none occurs twice.
             own = counts > place
             nth = permute(np.full(int(own.sum()), place), counts[own], key[own])
             drawn[own, place] = self._rows.negatives[self._firsts[rows[own]] + nth]

@@ -106,7 +106,7 @@ class Tails(NamedTuple):
 
     @classmethod
     def of(cls, cu_seqlens: Int[Tensor, " b+1"], skip: int) -> Tails:
-        """Leave out the first ``skip`` tokens of each sentence, which must have at least these."""
+        """Leave out the first ``skip`` tokens of each sentence; each has ``skip`` or more."""
         count = len(cu_seqlens) - 1
         sentences = torch.arange(count, device=cu_seqlens.device)
         rows = torch.repeat_interleave(sentences, cu_seqlens.diff())
@@ -182,7 +182,7 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
 
 
 class Meanings(NamedTuple):
-    """Pairs of translations that have the same meaning.
+    """Pairs of translations, grouped by meaning.
 
     Pairs that share a sentence on either side have the same meaning, also indirectly through other
     pairs. With "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs have the

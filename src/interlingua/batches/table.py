@@ -100,7 +100,7 @@ class ShuffledPlan:
         self._order_key = seed_for(seed, "row order", purpose)
 
     def seen(self, step: int) -> dict[str, int]:
-        """Return the number of rows in the steps before ``step``, by the feed."""
+        """Return the number of rows in the steps before ``step``, under the name of the feed."""
         return {self._purpose: step * self.global_batch_size}
 
     def rows_at(

@@ -52,8 +52,8 @@ class TokenStoreWriter:
     Args:
         path: the folder to make.
         vocabulary_size: ids must be below it.
-        vocabulary_digest: digest of the vocabulary that made the ids; a reader checks by it that it
-            has the same vocabulary.
+        vocabulary_digest: digest of the vocabulary that made the ids; a reader compares it with the
+            digest of its own vocabulary.
         closing_tokens: number of special tokens at the end of every sequence (1 for ``</s>``),
             kept when a reader truncates.
         buffer_bytes: bytes of token ids that are held in memory before they go to the disk.
@@ -245,7 +245,7 @@ class TokenStore:
         return cls(path, header)
 
     def verify(self) -> None:
-        """Read both files whole and compare their SHA-256, ids and offsets.
+        """Read both files whole, compare their SHA-256, and check their ids and offsets.
 
         The digests detect damage. A store that a faulty program wrote has correct digests, so its
         numbers are checked as well.

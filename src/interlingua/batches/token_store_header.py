@@ -27,7 +27,7 @@ def read_header(path: Path) -> dict[str, Any]:
     """Read the header of a store and check the types and sizes of all its values.
 
     Raises:
-        DataError: there is no store, or it is damaged, of another version or made wrong.
+        DataError: there is no store, or it is damaged, of another version or has invalid values.
     """
     file = path / "header.json"
     if not file.is_file():
@@ -48,7 +48,7 @@ def read_header(path: Path) -> dict[str, Any]:
 def _header_problem(header: dict[str, Any]) -> str:
     """Return the first error in a header, or an empty text.
 
-    A header with a correct checksum can have errors too, but this library never writes such a one.
+    A header with a correct checksum can have errors too, but this library writes no such header.
     """
     numbers = {"vocabulary_size": MAX_VOCABULARY, "closing_tokens": 1 << 16}
     for key, most in numbers.items():
@@ -85,7 +85,7 @@ def _problem_of_files(header: dict[str, Any], rows: int, id_bytes: int) -> str:
     if sizes["offsets.bin"] != 8 * (2 * rows + 1):
         return f"offsets.bin has {_brief(sizes['offsets.bin'])} bytes for {rows} rows"
     if not _is_count(sizes["tokens.bin"], 1 << 62) or sizes["tokens.bin"] % id_bytes:
-        return f"tokens.bin has {_brief(sizes['tokens.bin'])} bytes for ids of type {id_bytes}"
+        return f"tokens.bin has {_brief(sizes['tokens.bin'])} bytes for ids of {id_bytes} bytes"
     return ""
 
 
@@ -98,7 +98,7 @@ def _is_pair_record(record: Any) -> bool:
 
 
 def _is_count(value: Any, most: int) -> bool:
-    """Return whether it is a whole number from 0 to ``most``; bool is an int in Python."""
+    """Return whether a value is an integer from 0 to ``most``; a bool, an int in Python, is not."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 

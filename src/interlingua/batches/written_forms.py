@@ -28,7 +28,7 @@ class FormsRequest(NamedTuple):
 
 
 class WrittenForms:
-    """Writer of a share of a batch's sentences in other forms.
+    """Function object that writes a share of a batch's sentences in other forms.
 
     Args:
         vocabulary: of the tokens.

@@ -23,7 +23,7 @@ def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Itera
     try:
         yield
     except KeyboardInterrupt:
-        if not keeps:  # a function: a change of it would not be noticed later
+        if not keeps:  # the model is a function; a later run could not notice a change in it
             raise
         raise InterlinguaError(
             f"stopped; the vectors computed so far are stored in {cache or output / 'results'};"

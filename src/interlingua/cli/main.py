@@ -85,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         reader_has_left()
     except OSError as error:
-        # A full disk can cause an error anywhere; not every place converts it to an error of ours.
+        # A full disk can cause an error anywhere, and some code does not convert it to an
+        # InterlinguaError.
         remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths")
         message = f"{error.strerror or error}; {remedy}"
         if error.filename is not None:
@@ -93,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _tell(message)
         sys.exit(USERS_ERROR)
     finally:
-        # Restore the handler, because the caller may be in Python, such as a test.
+        # Restore the handler, because other Python code, such as a test, may call this function.
         if before is not None:
             signal.signal(signal.SIGTERM, before)
 
@@ -134,7 +135,7 @@ def _stop_at_sigterm() -> Any:
     def stop(number: int, _: FrameType | None) -> None:
         if os.getpid() == process:
             raise KeyboardInterrupt
-        signal.signal(number, signal.SIG_DFL)  # a forked child process only ends
+        signal.signal(number, signal.SIG_DFL)  # a forked process ends without cleanup
         os.kill(os.getpid(), number)
 
     return signal.signal(signal.SIGTERM, stop)
@@ -154,7 +155,7 @@ def overview() -> str:
             "",
             "Show the options of a command:             interlingua COMMAND --help",
             "Show the version:                          interlingua --version",
-            "Complete commands and options by Tab key:  interlingua --install-completion",
+            "Complete commands and options with Tab:    interlingua --install-completion",
         ]
     )
 

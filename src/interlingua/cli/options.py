@@ -26,6 +26,7 @@ from interlingua.config.options import (
     declared,
     kinds_of,
 )
+from interlingua.errors import ConfigError
 from interlingua.storage.limits import MAX_LINE_CHARACTERS, line_limit
 
 T = TypeVar("T")
@@ -44,8 +45,8 @@ def make_command(
 
     Args:
         options: the dataclass of the verb.
-        quiet: help text of ``--quiet``, which Python does not have; None = the verb has no such
-            option.
+        quiet: help text of ``--quiet``, which exists only on the command line; None = the verb has
+            no such option.
         json: help text of ``--json``; None = the verb has no such option. Its value is the third
             argument of the function.
         variables: prefix of the environment variables that set the options by name; None = no
@@ -177,6 +178,53 @@ def _set_positional(found: dict[str, Any], places: Sequence[Any], values: list[s
     return left
 
 
+def _refuse_missing_values(parameters: Sequence[Any], arguments: Sequence[str]) -> None:
+    """Refuse an option whose value is the next option.
+
+    Otherwise ``--data $UNSET --output x`` would read ``--output`` as the value of ``--data``.
+
+    Raises:
+        ConfigError: an option has no value.
+    """
+    options = [one for one in parameters if one.param_type_name == "option"]
+    flags = {flag for one in options for flag in (*one.opts, *one.secondary_opts)}
+    flags_with_value = {
+        flag: one.opts[0] for one in options if not one.is_flag for flag in one.opts
+    }
+    following = iter(arguments)
+    for argument in following:
+        if argument == "--":  # only positional arguments follow
+            return
+        if argument not in flags_with_value:
+            continue
+        value = next(following, None)
+        # At the end of the line, click reports the missing value.
+        if value is not None and (value.startswith("--") or value in flags):
+            raise ConfigError(
+                f"{argument} has no value, because {value} follows it; pass a value (a shell"
+                f" variable may be unset), or write {flags_with_value[argument]}=VALUE if the value"
+                " begins with --"
+            )
+
+
+def _refuse_empty_paths(options: type, found: dict[str, Any]) -> None:
+    """Refuse an empty text as a path, which would mean the working directory.
+
+    Raises:
+        ConfigError: a path is empty.
+    """
+    for field, declaration in declared(options):
+        value = found.get(field.name)
+        values = value if isinstance(value, list | tuple) else [value]
+        is_path = "PathLike" in str(field.type) or declaration.reads is not None
+        if not is_path or "" not in values:
+            continue
+        name = _flags(field.name, field.default, declaration)[0]
+        if declaration.is_argument:
+            name = field.name.upper()
+        raise ConfigError(f"{name} is empty; pass a path (a shell variable may be unset)")
+
+
 class GroupedCommand(TyperCommand):
     """A command that is made from an options dataclass.
 
@@ -195,7 +243,9 @@ class GroupedCommand(TyperCommand):
         places = [one for one in self.get_params(ctx) if one.name in names]
 
         def parse_once(args: list[str]) -> tuple[dict[str, Any], list[str], list[Any]]:
+            _refuse_missing_values(self.get_params(ctx), args)
             found, left, order = parse(args=args)
+            _refuse_empty_paths(options, found)
             given = {name: value for name, value in found.items() if name not in names}
             positional = _given_values([found.get(str(one.name)) for one in places]) + left
             in_front = options.left_out(next(iter(positional), None), given)

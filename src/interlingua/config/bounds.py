@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 TINY = 1e-30
-"""The smallest value of a positive divisor: a division by less would overflow."""
+"""The smallest value of a positive divisor: division by a smaller number would overflow."""
 NEARLY_ONE = 1 - 1e-9
 """The largest value below 1: float32 would round more to 1."""
 MANY = 10**12
-"""Steps, sentences or seconds: more than any run has."""
+"""An upper bound for numbers of steps, sentences or seconds, which no run reaches."""
 
 
 class Rule(Protocol):
@@ -115,7 +115,7 @@ class InsideFolder:
     """Paths of files below a folder; the empty text is the folder itself."""
 
     def holds(self, value: str) -> bool:
-        """Return whether a path stays inside its folder, by the rules of any system."""
+        """Return whether a path stays inside its folder on every operating system."""
         # Windows separates folders by backslashes, and a zero byte ends a path.
         is_plain = "\\" not in value and "\0" not in value
         return is_plain and not value.startswith("/") and ".." not in value.split("/")
@@ -136,7 +136,7 @@ def hints_of(cls: Any) -> dict[str, Any]:
 
 
 class Bounded(NamedTuple):
-    """A number with a bound, within the type of a field."""
+    """The numeric part of a field's type, with its bound."""
 
     kind: type
     """int or float."""
@@ -174,7 +174,7 @@ def _evaluated(annotation: Any, scope: dict[str, Any]) -> Any:
 
 
 def _bounded_in(hint: Any) -> Bounded | None:
-    """Return the bounded number in a type: the type itself, an alternative, or a list's items."""
+    """Return the first bounded number in a type, in its alternatives or in its list's items."""
     for part in getattr(hint, "__metadata__", ()):
         if isinstance(part, NUMBER_RULES):
             return Bounded(typing.get_args(hint)[0], part)

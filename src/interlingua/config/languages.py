@@ -1,9 +1,9 @@
 """The resolver of language codes: any code in, ``eng_Latn`` out.
 
 The table is ``data/languages.tsv``: every language of FLORES-200, of LASER's Tatoeba test and of
-ISO 639-1, and the smaller ones that software is translated into. A macro-language means its usual
-member (``ara`` -> ``arb_Arab``). Families are the top-level families of Glottolog; Indo-European
-is divided into its branches (docs/data.md).
+ISO 639-1, and smaller languages into which software is translated. A macro-language is resolved to
+its usual member (``ara`` -> ``arb_Arab``). Families are the top-level families of Glottolog;
+Indo-European is divided into its branches (docs/data.md).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Language:
 class LanguageCode(str):
     """A language's code with the region that its tag named, such as ``deu_Latn`` of ``de-CH``.
 
-    It is equal to the plain code, so that only readers and writers of formats with regions need to
-    know of it. Values cached by code must not depend on the region.
+    It is equal to the code without a region, so that only readers and writers of formats with
+    regions need to handle the region. Values cached by code must not depend on the region.
     """
 
     region: str | None
@@ -127,9 +127,9 @@ def look_up_language(code_or_name: str) -> LanguageTag | None:
 
     Returning None is fast, because no similar name is searched for.
 
-    The lookup tries, in this order: the whole code in the table, its language with its region
-    (``zh-TW`` has another script than ``zh``), only its language; then, if it names a script, that
-    language in that script.
+    The lookup tries, in this order: the whole code; its language with its region (``zh-TW`` has
+    another script than ``zh``); only its language. If the code names a script, the language that
+    was found is then returned in that script.
     """
     if len(code_or_name) > MAX_NAME_CHARACTERS:
         return None
@@ -206,7 +206,7 @@ def written_tag(code: str) -> str:
 
 
 def written_code(code: str) -> str:
-    """Return a code as a column of languages holds it: ``deu_Latn``, with a region ``de-CH``."""
+    """Return a code for a column of languages: ``deu_Latn``, or ``de-CH`` if it has a region."""
     if region_of(code) is None:
         return code
     return written_tag(code)
@@ -318,7 +318,7 @@ def _by_region(base: str, region: str | None, script: str | None) -> Language | 
 
 @functools.cache
 def known() -> tuple[Language, ...]:
-    """Return every language of the table, by ISO 639-3 code, each language's usual script first."""
+    """Return all languages of the table by ISO 639-3 code, the usual script of a language first."""
     return tuple(language for language, _ in _table())
 
 
@@ -368,7 +368,7 @@ def _index() -> dict[str, Language]:
 
 
 def _key(name: str) -> str:
-    """Return the key of a code or name in the index, without case, dashes and spaces."""
+    """Return the key of a code or name in the index, with uniform case, dashes and spaces."""
     text = unicodedata.normalize("NFKC", name).strip().casefold().replace("_", "-")
     # A locale of the system, pt_BR.UTF-8.
     if text.endswith(("utf-8", "utf8")):

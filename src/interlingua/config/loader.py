@@ -1,4 +1,4 @@
-"""The loader: strict conversion of plain values of any source to typed ones, with one error text.
+"""The loader: strict conversion of plain values to typed ones, with the same errors for any source.
 
 The frozen dataclasses are the only source of truth: names, types and bounds of the fields decide
 what is accepted. The same functions read TOML, JSON, ``--set``, keyword arguments and the files of

@@ -41,7 +41,7 @@ def read_options(config: type[T], table: Mapping[str, Any], *, where: str) -> T:
     """Read a method's options.
 
     Args:
-        config: the method's ``Config``, also one of a package outside of this repository.
+        config: the method's ``Config``, which may be from a package outside of this repository.
         table: the options.
         where: name of the table in errors.
 

@@ -40,7 +40,7 @@ ARGUMENT_TYPES = {
     "Sequence[str]": list[str],
     "Sequence[PathLike]": list[Path],
 }
-"""Annotations of fields, without ``| None``, for the command line."""
+"""Annotation of a field, without ``| None`` -> the type that the command line reads."""
 Names = str | Iterable[str]
 """Names separated by commas, or an iterable of names."""
 P = ParamSpec("P")
@@ -65,8 +65,8 @@ class Declaration:
         is_argument: whether it is positional.
         is_positional: whether it may be passed without its name in Python.
         is_in_memory: whether only Python has it, because its value is not a text.
-        is_required: whether the command line requires it, because the command writes to a file the
-            result that the Python function returns.
+        is_required: whether the command line requires it, because the command writes the result to
+            a file; the Python function returns the result instead.
         reads: kind of input that the option names ("file", "model");
             ``verbs.parts.input_checks.check_inputs`` checks it before torch is imported.
     """
@@ -133,12 +133,14 @@ class Options(CheckedSettings):
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """Return the value of an omitted first argument; ``first`` is then the second argument.
+        """Return the value of the first argument if the caller omitted it.
 
-        A class whose first argument can be omitted overrides this method; here it cannot.
+        A class whose first argument can be omitted overrides this method; in this class the first
+        argument cannot be omitted.
 
         Args:
-            first: the first positional value; None = there is none.
+            first: the first positional value, which is the second argument if the first one was
+                omitted; None = there is none.
             given: all values passed by name.
 
         Returns:
@@ -152,7 +154,7 @@ def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
 
     Args:
         kind: the dataclass; a field that is neither an option nor in ``made`` keeps its default.
-        options: of a verb. Values that the command line reads as paths are converted to paths.
+        options: a verb's options. Values that the command line reads as paths become paths.
         made: values of fields that are not simply the values of options.
     """
     given = {field.name: declaration_of(field) for field in dataclasses.fields(options)}
@@ -216,7 +218,7 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     Args:
         options: the dataclass, each field of which becomes an argument.
         run: does the work that the options describe.
-        name: of the function.
+        name: name of the function.
 
     Returns:
         A function with the signature of the dataclass, and with a docstring that describes each
@@ -271,7 +273,7 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
 
     Args:
         options: the dataclass.
-        name: of the verb.
+        name: name of the verb.
         arguments: values without a name.
         given: values by name.
 
@@ -305,7 +307,7 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
 
 
 def _check_model(key: str, value: Any, name: str, usage: str) -> None:
-    """Refuse a value that cannot embed texts as a model does; leave None to the verb.
+    """Refuse a value that cannot embed texts as a model does; accept None, which the verb handles.
 
     Raises:
         ConfigError: the value is not a path, an encoder or a function.
@@ -344,7 +346,8 @@ def _check_type(
     """
     kinds = kinds_of(options, field)
     fields = {one.name: one for one in dataclasses.fields(options)}
-    # The reader checks values that only Python has. A torch.device is accepted as a device name.
+    # If only Python can pass a value, the code that reads it checks it. A torch.device is accepted
+    # as a device name.
     if declaration_of(field).is_in_memory or "Model" in kinds:
         return
     if "Array" in kinds and hasattr(value, "__array__"):
@@ -353,7 +356,7 @@ def _check_type(
         return
     if field.name == "device" and type(value).__name__ == "device":
         return
-    # For texts in memory, the reader refuses values that are not texts, and names their numbers.
+    # The reader of texts in memory refuses items that are not texts, and names their positions.
     is_path = all(kind in ("PathLike", "None") for kind in kinds)
     reads = declaration_of(field).reads
     in_memory = reads in ("text", "text or folder", "pairs") and not is_path
@@ -398,7 +401,7 @@ def kinds_of(options: Any, field: dataclasses.Field[Any]) -> list[str]:
 
 def _has_kind(value: Any, kind: str) -> bool:
     """Return whether a value has one type of an annotation, spelled as in ``PathLike | None``."""
-    # numpy's bool is not a Python bool, but numpy's numbers have one of Python's abstract types.
+    # numpy's bool is not a Python bool, but numpy's numbers are instances of Python's number types.
     if kind == "bool" and type(value).__name__ == "bool":
         return True
     if kind in _SCALARS:

@@ -34,8 +34,8 @@ class FileText(str):
 def with_absolute_paths(config: T) -> T:
     """Return a copy of a dataclass with absolute paths.
 
-    The copy means the same in any working directory and in any file. A ``PathText`` that names a
-    model of a hub or of a package, or an address, stays as it is.
+    The copy means the same in any working directory and in any file. A ``PathText`` does not change
+    if it is an address, or the name of a model of a hub or of a package.
     """
     kind: Any = type(config)
     hints = hints_of(kind)
@@ -88,7 +88,7 @@ def is_installed_model(name: str, here: str) -> bool:
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Return whether a text is a model of a hub, an address, or a reference as {stage.best}."""
+    """Return whether a text is a hub model, an address, or a reference such as {stage.best}."""
     return path.startswith((HUB_PREFIX, "{")) or "://" in path
 
 

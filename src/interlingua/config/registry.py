@@ -1,8 +1,8 @@
-"""The tables of names for configs and the command line, and where each class is.
+"""The tables of the names in configs and on the command line, with the place of each class.
 
 Nothing registers itself on import, so the tables can be read without importing what they name. A
 name means a class in one of three ways. The library's own classes have short names, in the tables
-below. A package that is installed adds names by entry points, for each table in a group of its own.
+below. An installed package adds names by entry points, and each table has its own group of them.
 Any other class is named by its place, ``package.module:Class``. ``resolve_name`` imports the class,
 and only then is the code of a package run.
 """
@@ -176,7 +176,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "mexma_table29": _of_mteb("SICKFr STS22 STSBenchmarkMultilingualSTS"),
     "mexma_table30": _of_mteb("CDSC-R SICK-R-PL STS22 STSBenchmarkMultilingualSTS"),
 }
-"""Names for groups of tasks; of a group, the tasks that have data are run."""
+"""Groups of tasks by name; only those tasks of a group that have data are run."""
 DEFAULT_MODEL = "mini"
 """The default model, which the package interlingua-mini provides; see ``storage.locate``."""
 OWN_MODELS = (DEFAULT_MODEL, "nano")
@@ -324,7 +324,7 @@ def resolve_name(registry: Registry, name: str) -> Any:
 
 
 def _installed_place(registry: Registry, name: str) -> str:
-    """Return where an installed package has the class of a name."""
+    """Return the place of the class for which an installed package defines this name."""
     # A package that is found twice on sys.path gives one place.
     places = {entry.value for entry in installed(registry.group) if entry.name == name}
     if len(places) > 1:

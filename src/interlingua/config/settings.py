@@ -39,7 +39,7 @@ class _CheckedCall(abc.ABCMeta):
     @property
     def __signature__(cls) -> inspect.Signature:
         """Return the signature of the generated constructor, without the instance."""
-        constructor: Any = getattr(cls, "__init__")  # noqa: B009 -- mypy takes it for an instance's
+        constructor: Any = getattr(cls, "__init__")  # noqa: B009 -- mypy would use an instance's
         made = inspect.signature(constructor)
         return made.replace(parameters=list(made.parameters.values())[1:])
 

@@ -57,7 +57,7 @@ def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
 
 
 def train_key_hint(section: str, values: Any) -> str:
-    """Return a hint on where other verbs set keys of train's files; empty for other sections.
+    """Return a hint on how to set a key of train's files in another verb; empty for other sections.
 
     Args:
         section: ``run`` of ``--set run.threads=1``, passed to a verb that reads no such file.

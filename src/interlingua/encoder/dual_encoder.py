@@ -17,7 +17,7 @@ from interlingua.storage.locate import best_of_run
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 QUESTION_FOLDER = "question_encoder"
-"""Folder of the question tower in a model directory, if it is not the passage tower."""
+"""Folder of the question tower in a model directory, if the model has two different towers."""
 QUERY_PROMPT = "query"
 PASSAGE_PROMPT = "passage"
 """Names of the prompts that the towers put in front, if the model has prompts of these names."""
@@ -50,7 +50,7 @@ class DualEncoder:
     ) -> Float32[np.ndarray, "n d"]:
         """Return one vector per question, in the order of the questions.
 
-        They have length 1 if the model was trained with cosines.
+        The vectors have length 1 if the model was trained with cosines.
         """
         return _encode(self.questions, texts, QUERY_PROMPT, language, batch_tokens, dtype)
 
@@ -108,7 +108,7 @@ class DualEncoder:
         Tools that support only one encoder read the passage tower.
 
         Args:
-            folder: replaced whole if one of our models is in it.
+            folder: replaced completely if it contains one of our models.
         """
         with atomic_directory(
             folder, overwrite=True, ours=is_ours, entries=MODEL_ENTRIES
@@ -119,14 +119,15 @@ class DualEncoder:
 
 
 def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
-    """Put the title before a passage; training and evaluation read the same form.
+    """Put the title before a passage; training and evaluation use the same form.
 
     Args:
         text: of the passage.
         title: of the passage, or none.
-        vocabulary: of the passage tower, if questions have another tower: its separator is put
-            between title and text, as in DPR. None if one encoder serves both: then a space is
-            put between them, as in models and tools that have a single encoder.
+        vocabulary: of the passage tower, if questions have another tower; its separator is then
+            put between title and text, as in DPR. None = one encoder embeds questions and
+            passages; then a space is put between title and text, as in models and tools that
+            have a single encoder.
     """
     if not title:
         return text

@@ -1,10 +1,11 @@
 """Encoding of any number of texts; the size of a window of texts bounds the memory.
 
-Texts pass through three stages, a window at a time. A thread tokenizes the next window while the
-current one is encoded. The rows of a window are sorted by length, since sentences of about equal
-length make the fewest groups in the attention. They are cut into batches of a limited number of
-tokens, since the time and memory of a batch depend on its tokens, not on its sentences. The vectors
-are put back in the order of the texts and collected, or appended to a ``.npy`` file.
+Texts pass through three stages, a window at a time: they are tokenized, encoded and collected. A
+thread tokenizes the next window while the current one is encoded. The rows of a window are sorted
+by length, since the attention computes sentences of about equal length in the fewest groups. The
+sorted rows are cut into batches of a limited number of tokens, since the time and memory of a batch
+depend on its tokens, not on its sentences. The vectors are put back in the order of the texts and
+collected, or appended to a ``.npy`` file.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ CPU_BATCH_TOKENS = 4096
 MIN_SHARE_TOKENS = 512
 SHARES = 12
 """A batch for one thread has at least ``MIN_SHARE_TOKENS`` tokens. There are ``SHARES`` batches per
-thread, so that no thread waits for long. With fewer tokens all threads work on one batch."""
+thread, so that no thread waits for long. If a window has fewer than ``MIN_SHARE_TOKENS`` tokens per
+thread, all threads work on one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
 WEIGHT_DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
@@ -71,8 +73,8 @@ COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
 """tf32: float32 with factors that a GPU rounds to 10 bits in products. None: the fastest dtype that
 keeps vectors close to those in float32, see ``encoder/executors/layers.py``."""
 BATCHES_AHEAD = 2
-"""Number of batches that are packed ahead for a GPU, and that it computes while the vectors of an
-earlier batch are copied."""
+"""Number of batches that are packed before a GPU needs them, and number of batches that the GPU
+computes while the vectors of an earlier batch are copied."""
 _Vectors = Float32[np.ndarray, "n d"]
 
 
@@ -101,7 +103,7 @@ class EncodeReport:
 
 
 class EncodingModel(Protocol):
-    """The part of a model that encoding texts needs; ``Encoder`` is one."""
+    """The interface of a model that encoding texts needs; ``Encoder`` implements it."""
 
     backbone: Backbone
     post_pooling: PostPooling
@@ -130,7 +132,7 @@ class EncodingModel(Protocol):
         ...
 
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
-        """Return whether tokens are the tokenizer's own."""
+        """Return, for each token, whether it is special; unknown and mask tokens are not."""
         ...
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
@@ -140,7 +142,8 @@ class EncodingModel(Protocol):
     def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
         """Return the backbone prepared for inference.
 
-        Its dtype is ``dtype``; None = the fastest one that keeps vectors close to float32.
+        Its dtype is ``dtype``; None = the fastest dtype that keeps vectors close to those in
+        float32.
         """
         ...
 
@@ -176,9 +179,9 @@ def encode_texts(
         dim: number of elements to keep of each vector; None = all.
         precision: of the vectors.
         dtype: to compute in.
-        out: a ``.npy`` file to write instead of collecting in memory.
+        out: a ``.npy`` file to write instead of collecting the vectors in memory.
         report: counts texts, tokens and cut texts.
-        progress: True shows a bar; a progress counts the texts.
+        progress: True shows a bar; a ``Progress`` object counts the texts.
 
     Raises:
         ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or an option is out
@@ -197,7 +200,7 @@ def encode_texts(
     tokenized = _tokenized_windows(
         encoder, checked, encoder.settings.prompt_text(prompt), language, counts
     )
-    # A generator has no length: the progress is shown without the remaining part.
+    # A generator has no length: the progress is shown without a total number.
     total = len(texts) if isinstance(texts, Sized) else None
     # Cut vectors are scaled afterwards: a part of a vector of length 1 has another length.
     normalizes = normalize and not form.cuts
@@ -241,10 +244,10 @@ def _check_request(
 
 
 def dtype_name(dtype: str | torch.dtype) -> Dtype:
-    """Return the name of a type to compute in, from its name or torch's dtype.
+    """Return the name of a dtype to compute in, which is passed as a name or as a dtype of torch.
 
     Raises:
-        ConfigError: it is unknown; the nearest one is offered.
+        ConfigError: the dtype is unknown; the message suggests the nearest name.
     """
     name = str(dtype).removeprefix("torch.")
     check_choice("dtype", name, COMPUTE_DTYPES)
@@ -261,7 +264,7 @@ def encode_tokens(
 ) -> _Vectors:
     """Encode token ids as ``encode_texts`` encodes texts.
 
-    They must be within the token limit and include their special tokens.
+    Each sequence must be within the token limit and include its special tokens.
 
     Args:
         encoder: the model.
@@ -280,7 +283,7 @@ def automatic_dtype_name(encoder: EncodingModel) -> Dtype:
     # Token vectors are looked up and averaged: there is no product to speed up.
     if isinstance(backbone, StaticBackbone):
         return "float32"
-    # "float32" precedes "tf32", which has the same dtype, and "auto" never rounds factors.
+    # "float32" is found before "tf32", which has the same dtype: "auto" never means "tf32".
     names = (name for name, dtype in COMPUTE_DTYPES.items() if dtype == backbone.dtype)
     return cast(Dtype, next(names))
 
@@ -343,7 +346,7 @@ def cut_ids(
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield windows of texts that are later sorted by length within a window.
+    """Yield windows of texts; the texts of a window are later sorted by length.
 
     Vectors do not depend on the windows: each text could be embedded by itself.
     """
@@ -404,7 +407,8 @@ class _BatchRunner:
     """Runner of the batches of a window.
 
     On the CPU each thread has batches of its own, and products use one thread: if another process
-    keeps a core busy, only one batch is slowed. A few sentences form one batch for all threads.
+    keeps a core busy, only one batch is slowed. A few sentences form one batch, which all
+    threads compute together.
     """
 
     def __init__(
@@ -478,7 +482,7 @@ class _BatchRunner:
     ) -> Iterator[_Vectors]:
         """Yield the results of batches, from a GPU.
 
-        The next batches are in progress before the host waits for one.
+        The next batches are already sent to the GPU before the host waits for a result.
         """
         arriving: deque[tuple[Tensor, torch.cuda.Event]] = deque()
         with products_in_tf32(enabled=self.rounds_factors):
@@ -587,7 +591,7 @@ def collect_vectors(windows: Iterator[_Vectors], dim: int, out: PathLike | None)
     """Collect vectors that are computed a window at a time, in memory or in a file.
 
     Args:
-        windows: of one width and type of numbers.
+        windows: blocks of vectors that all have the same width and type of numbers.
         dim: the width if there are no windows.
         out: see ``Encoder.encode``.
 
@@ -605,7 +609,7 @@ def collect_vectors(windows: Iterator[_Vectors], dim: int, out: PathLike | None)
         # The number of rows is known only at the end: this header reserves space for the final one.
         _write_header(file, rows, dim, dtype)
         for window in windows:
-            # `rows=rows` binds the current value; the name could be looked up after it has changed.
+            # `rows=rows` binds the current value; otherwise the lambda might read a later value.
             check_finite(window, lambda row, rows=rows: _line(rows + row))  # type: ignore[misc]
             file.write(np.ascontiguousarray(window).data)
             rows = rows + len(window)

@@ -1,6 +1,6 @@
 """The encoder: text in, one vector per sentence out.
 
-Every method trains it, and every tool uses it.
+All training methods train it, and all tools use it.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Encoder(nn.Module):
     """Number of sentences whose activations are held at a time in training, see
     ``encoder/gradcache.py``; None = all."""
     shared_passes: SharedPasses | None = None
-    """Passes that the terms of a sum of methods share while its loss is computed; with
-    ``gradcache_sentences`` nothing is shared."""
+    """Forward passes that the terms of a sum of training methods share while the loss is computed;
+    if ``gradcache_sentences`` is set, nothing is shared."""
     compute_dtype: Dtype = "float32"
     """Default dtype of ``encode``; ``load`` sets it."""
 
@@ -134,7 +134,7 @@ class Encoder(nn.Module):
         special = [
             i for i in vocabulary.special_ids if vocabulary.tokenizer.id_to_token(i) not in content
         ]
-        # A second copy that stays on the host, where the ids of a batch are best kept.
+        # A second copy that stays on the host, since the ids of a batch should be there too.
         self._specials_on_host = torch.tensor(special, dtype=torch.long)
         self.register_buffer("special_ids", self._specials_on_host, persistent=False)
 
@@ -156,7 +156,7 @@ class Encoder(nn.Module):
     def require_equal_widths(self) -> None:
         """Check that a sentence vector can replace a token state.
 
-        Some methods do that.
+        Some training methods replace token states by sentence vectors.
 
         Raises:
             ConfigError: a Dense layer after pooling changes the width.
@@ -202,9 +202,9 @@ class Encoder(nn.Module):
         return HiddenStates(states, batch.cu_seqlens, self.is_special(batch.input_ids))
 
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
-        """Return whether tokens are the tokenizer's own.
+        """Return, for each token, whether it is special; unknown and mask tokens are not.
 
-        It is computed on the device of the ids, which should be the host.
+        The result is computed on the device of the ids, which should be the host.
         """
         # The buffer on the model's device is used for ids on that device, a copy for all others.
         specials = self.special_ids
@@ -243,7 +243,7 @@ class Encoder(nn.Module):
         self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None
     ) -> Float[Tensor, "b d"]:
         special = self.is_special(batch.input_ids)
-        # Token vectors are averaged as they are looked up: no (T, D) tensor is made.
+        # Token vectors are averaged during the look-up, so no (T, D) tensor is made.
         if (
             isinstance(self.backbone, StaticBackbone)
             and self.pooling == "mean"
@@ -259,7 +259,7 @@ class Encoder(nn.Module):
         return self.pool(hidden)[:, : self.dim]
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
-        """Compute sentence vectors from token states, as ``forward``, but not cut to ``dim``."""
+        """Compute sentence vectors from token states as ``forward`` does, but of the full width."""
         pooled = hidden.pool(self.pooling, include_special=self.settings.include_special)
         vectors: Tensor = self.post_pooling(pooled)
         return vectors
@@ -333,38 +333,38 @@ class Encoder(nn.Module):
 
         Args:
             texts: one string, or any iterable of strings: a generator, a column of a table.
-            prompt: a text to put in front, which ends with a colon, a space or the like, or the
-                name of one of the model's prompts; "" = none, None = the model's default.
+            prompt: the name of one of the model's prompts, or a text to put in front, which must
+                not end with a letter or digit; "" = none, None = the model's default.
             prompt_name: name of one of the model's prompts, in place of ``prompt``.
             language: of the texts, in any code, for vocabularies that pre-tokenize by language.
             batch_size: upper limit of a batch, in texts; default: only the limit in tokens.
             batch_tokens: upper limit of a batch, in tokens.
             show_progress_bar: show a bar on standard error; without a terminal, a line a minute.
             precision: float32, int8, binary (bits in signed bytes) or ubinary (unsigned).
-            dtype: to compute in; default: the dtype set by ``load``, or float32 without TF32, on
-                GPUs too. int8 is for CPUs: two thirds of the products are in bytes. tf32 is for
-                NVIDIA GPUs: products round their factors to 10 bits. auto is the fastest of
-                float32, bfloat16 and int8 on this machine whose vectors have a cosine of at least
-                0.999 with those in float32; on a GPU it is bfloat16.
+            dtype: to compute in; default: that of ``load``, else float32 (no TF32). int8 is for
+                CPUs: two thirds of the products are in bytes. tf32 is for NVIDIA GPUs: products
+                round their factors to 10 bits. auto: bfloat16 on a GPU; on a CPU the fastest of
+                float32, bfloat16 and int8 with a cosine of 0.999 or more to float32.
             convert_to_tensor: return a tensor on the model's device, in place of an array.
             convert_to_numpy: return an array; False only with ``convert_to_tensor``.
             normalize_embeddings: scale the vectors to length 1.
-            truncate_dim: number of elements to keep of each vector, the first ones; the cut
-                vectors are scaled again.
-            out: a ``.npy`` file to write instead of collecting in memory; it appears when all is
-                done. A vector with NaN or infinity raises an error only if a file is written.
-            report: counts texts, tokens and cut texts. Without one, a warning counts the cut texts
-                of the first call that cuts any.
+            truncate_dim: number of first elements to keep of each vector; the cut vectors are
+                scaled again.
+            out: a ``.npy`` file to write instead of an array in memory; it appears when all texts
+                are embedded. Only then NaN or infinity in a vector is an error.
+            report: counts texts, tokens and cut texts. Without a report, the first call that
+                cuts texts logs a warning with their number.
 
         Returns:
-            The vectors of shape (n, d), memory-mapped if ``out`` is set; (d,) of a single string.
+            The vectors of shape (n, d), memory-mapped if ``out`` is set; for a single string,
+            one vector of shape (d,).
 
         Raises:
             ConfigError: an option is invalid, or ``texts`` is a table, a dictionary or a set.
             DataError: an element is not a text, or a vector for ``out`` is not finite.
         """
         if not (convert_to_numpy or convert_to_tensor):
-            raise ConfigError("convert_to_numpy=False requires convert_to_tensor=True; set it")
+            raise ConfigError("convert_to_numpy=False requires convert_to_tensor=True; pass both")
         if convert_to_tensor and out is not None:
             raise ConfigError("convert_to_tensor and out cannot be combined; remove one")
         vectors = encode_texts(
@@ -452,7 +452,7 @@ class Encoder(nn.Module):
         embeddings1: Tensor | np.ndarray | Sequence[Any],
         embeddings2: Tensor | np.ndarray | Sequence[Any],
     ) -> Float[Tensor, " n"]:
-        """Return the cosine of each vector of one set with the vector of the same row of the other.
+        """Return the cosines of the vectors that have the same row in the two sets.
 
         Args:
             embeddings1: (n, d), or one vector (d,).
@@ -467,7 +467,7 @@ class Encoder(nn.Module):
         return self.dim
 
     def get_sentence_embedding_dimension(self) -> int:
-        """Return the width of the vectors; before version 6 sentence-transformers had this name."""
+        """Return the width of the vectors; sentence-transformers before 6 used this name."""
         return self.dim
 
     def __repr__(self) -> str:
@@ -490,7 +490,7 @@ class Encoder(nn.Module):
             dtype: to compute in; None = the fastest dtype that keeps vectors close to those in
                 float32.
         """
-        # Token vectors have no layers that could be laid out in another way.
+        # A table of token vectors has no layers whose form could be changed for inference.
         if isinstance(self.backbone, StaticBackbone):
             return self.backbone
         return self._snapshots.snapshot(self.backbone, dtype)
@@ -507,7 +507,7 @@ class Encoder(nn.Module):
         return Encoder(self.backbone, self.vocabulary, self.settings, layers, self.language_shift)
 
     def clone(self) -> Encoder:
-        """Return a copy with its own weights (a teacher), on the same device.
+        """Return a copy with its own weights, for example a teacher, on the same device.
 
         The vocabulary is shared.
         """
@@ -520,7 +520,7 @@ class Encoder(nn.Module):
 
         Args:
             backbone: its weights are not copied.
-            vocabulary: of the backbone; default: the same.
+            vocabulary: of the backbone; default: the vocabulary of this encoder.
         """
         post_pooling = copy.deepcopy(self.post_pooling)
         shift = copy.deepcopy(self.language_shift)
@@ -538,7 +538,7 @@ class Encoder(nn.Module):
         config = dataclasses.replace(
             self.backbone.config, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id
         )
-        # RoBERTa counts positions from the padding id on: moving it would shift all of them.
+        # RoBERTa counts positions from the padding id on: another id would shift all positions.
         if config.first_position != self.backbone.config.first_position:
             raise ConfigError(
                 f"trimming would move the padding id from {self.vocabulary.pad_id} to"
@@ -548,7 +548,7 @@ class Encoder(nn.Module):
         weights = self.backbone.state_dict()
         rows = torch.from_numpy(kept).to(self.device)
         weights["word_embeddings.weight"] = weights["word_embeddings.weight"][rows]
-        # On "meta" no memory is allocated and nothing is drawn; the copies become the weights.
+        # On "meta" no memory is allocated and no number is drawn; the copies become the weights.
         with meta_device():
             backbone = make_backbone(config)
         copies = {name: tensor.clone() for name, tensor in weights.items()}
@@ -570,10 +570,10 @@ class Encoder(nn.Module):
             config: shape of the backbone.
             vocabulary: its size must be the config's ``vocab_size``.
             pooling: cls, mean or max.
-            initialization: "torch" as EMS (embeddings N(0, 1)), or "bert" (N(0, 0.02)).
+            initialization: "torch" as in EMS (embeddings N(0, 1)), or "bert" (N(0, 0.02)).
         """
         config = dataclasses.replace(config, pad_token_id=vocabulary.pad_id)
-        # Made without numbers, so that only `initialize` uses the generator.
+        # Made without values in the weights, so that only `initialize` uses the generator.
         with meta_device():
             backbone = Backbone(config)
         backbone.to_empty(device="cpu").initialize(initialization)
@@ -623,10 +623,10 @@ class Encoder(nn.Module):
         """Write a model directory that sentence-transformers and transformers read too.
 
         Args:
-            folder: replaced whole if one of our models is in it.
+            folder: replaced completely if it contains one of our models.
             dtype: of the stored weights; default: as they are. int8 only for token vectors.
-            weights: False = write everything except the weights, for a folder whose graphs hold
-                them.
+            weights: False = write everything except the weights, for a folder whose exported
+                graphs contain the weights.
 
         Raises:
             ConfigError: the folder holds something else.
@@ -688,10 +688,10 @@ def as_unit_rows(vectors: Tensor | np.ndarray | Sequence[Any]) -> Float[Tensor, 
     """Return vectors, or a single one, as rows of length 1; a vector of zeros stays as it is.
 
     Raises:
-        DataError: they are no vectors.
+        DataError: the values are not vectors.
     """
     try:
-        # A list of arrays would be converted number by number.
+        # Row by row, since torch would convert a list of arrays number by number.
         if isinstance(vectors, Sequence) and not isinstance(vectors, str):
             rows = torch.stack([torch.as_tensor(row) for row in vectors])
         else:
@@ -715,7 +715,7 @@ def _check_equal(one: Sequence[int], other: Sequence[int]) -> None:
     """Check that vectors can be compared.
 
     Raises:
-        DataError: their widths differ, or, for pairs, their numbers of vectors.
+        DataError: the widths differ, or, for pairs, the numbers of vectors differ.
     """
     if tuple(one) != tuple(other):
         raise DataError(
@@ -739,9 +739,9 @@ def load(
             or the name of an installed model; by default ``mini``, the model of the extra ``mini``.
         device: device of the weights: cpu, cuda, cuda:1; auto or None = the first GPU where there
             is one, else the CPU.
-        dtype: default dtype of ``encode``, by its name or torch's: float32, tf32, bfloat16,
-            float16, int8, auto.
-        truncate_dim: number of elements to keep of each vector, the first ones; default: all.
+        dtype: default dtype of ``encode``, as a name or as a dtype of torch: float32, tf32,
+            bfloat16, float16, int8, auto.
+        truncate_dim: number of first elements to keep of each vector; default: all.
 
     Raises:
         CheckpointError: there is no such model, or it is damaged or of another kind.
@@ -761,14 +761,14 @@ def load(
 
 
 def _refuse_zeros(weights: Mapping[str, Tensor], folder: Path) -> None:
-    """Refuse a model of zeros, such as a file that was never filled.
+    """Refuse a model whose weights are zeros, for example because its file was never filled.
 
     Raises:
         CheckpointError: all vectors of tokens, or all weights of a layer after pooling, are zero.
     """
     for name, tensor in weights.items():
         decides = "word_embeddings" in name or name.endswith("linear.weight")
-        # The first rows are enough for most models: the whole table is large.
+        # The first rows decide for most models, so that the whole large table is rarely read.
         if decides and not tensor[:100].any() and not tensor.any():
             raise CheckpointError(
                 f"{folder}: all numbers of {name} are 0, so all texts would have the same"

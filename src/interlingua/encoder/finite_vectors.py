@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -13,6 +15,7 @@ from interlingua.errors import DataError, InterlinguaError
 
 Error = Callable[[str], InterlinguaError]
 log = logging.getLogger("interlingua")
+_IS_SILENT = ContextVar("zeros_unreported", default=False)
 
 
 def check_finite(
@@ -22,7 +25,7 @@ def check_finite(
 
     Args:
         vectors: the output of an encoder.
-        name: name of a row in the message, e.g. the text of its vector.
+        name: returns the name of a row for the message, e.g. the text that was embedded.
         error: class to raise.
 
     Raises:
@@ -43,6 +46,16 @@ def check_finite(
     raise raised
 
 
+@contextlib.contextmanager
+def zeros_unreported() -> Iterator[None]:
+    """Silence ``warn_of_zeros``, for texts that are not the user's."""
+    token = _IS_SILENT.set(True)
+    try:
+        yield
+    finally:
+        _IS_SILENT.reset(token)
+
+
 def warn_of_zeros(
     vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, origin: str
 ) -> bool:
@@ -50,12 +63,14 @@ def warn_of_zeros(
 
     Args:
         vectors: finite ones.
-        name: name of a row in the message, such as its text.
+        name: returns the name of a row for the message, such as its text.
         origin: source of the vectors.
 
     Returns:
-        Whether there are any.
+        True if it has warned.
     """
+    if _IS_SILENT.get():
+        return False
     is_zero = ~vectors.any(axis=1)
     if not is_zero.any():
         return False

@@ -17,7 +17,7 @@ from interlingua.errors import DataError
 
 
 class MeasurableModel(TextEncoder, Protocol):
-    """A model with settings that hold ranges; ``calibrate_ranges`` needs them and its vectors."""
+    """A model whose vectors ``calibrate_ranges`` measures, and whose settings hold the ranges."""
 
     settings: EncodingSettings
 

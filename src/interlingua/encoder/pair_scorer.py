@@ -35,7 +35,7 @@ class PairTemplate(NamedTuple):
     """
 
     opening_tokens: int
-    """Special tokens before every single sentence (1 for ``<s>`` or ``[CLS]``)."""
+    """Number of special tokens before a single sentence (1 for ``<s>`` or ``[CLS]``)."""
     separator: tuple[int, ...]
     """Ids between ``a``, closing token included, and ``b``: another ``</s>`` for XLM-R, nothing for
     BERT."""
@@ -47,7 +47,7 @@ class PairTemplate(NamedTuple):
         The mask token is the separator if the tokenizer adds no special tokens to a pair.
 
         Raises:
-            ConfigError: it treats pairs in a way that can't be made from single sentences.
+            ConfigError: the tokenizer joins pairs in a way that this template cannot reproduce.
         """
         # One text is encoded as a sentence and as a pair with itself: the tokens of the pair that
         # are not part of the two texts are its template.

@@ -13,8 +13,8 @@ from interlingua.runtime.devices import on_device
 PoolingMode = Literal["cls", "mean", "max"]
 POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")
 SEVERAL_THREADS = 1 << 15
-"""One thread adds up fewer numbers than this. ``index_add`` uses several threads even for one row,
-and they keep cores busy for a while that the encoding of the next query needs."""
+"""If there are fewer numbers than this, one thread adds them up. ``index_add`` uses several threads
+even for one row, and for a while these occupy cores that the encoding of the next query needs."""
 
 
 class HiddenStates(NamedTuple):
@@ -35,7 +35,7 @@ class HiddenStates(NamedTuple):
         """Return the state of each sentence's first token."""
         if not len(self.states):
             return self._zeros()
-        # Empty sentences at the end start after the last token; their result is blanked.
+        # Empty sentences at the end start after the last token; their result is set to zeros.
         first = self._bounds()[:-1].clamp(max=len(self.states) - 1)
         return self._blank_empty(self._wide()[first])
 
@@ -78,7 +78,7 @@ class HiddenStates(NamedTuple):
         """Return, for each token, the index of its sentence."""
         lengths = self.lengths()
         sentences = torch.arange(len(lengths), device=lengths.device)
-        # With the size of the result torch need not wait for the device to sum the lengths.
+        # If the result's size is passed, torch need not wait for the device to sum the lengths.
         return torch.repeat_interleave(sentences, lengths, output_size=len(self.states))
 
     def without_special(self) -> HiddenStates:

@@ -30,7 +30,7 @@ _FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 }
 FEW_ROWS = 2
 """Largest number of vectors that one thread multiplies if gradients are not recorded. torch uses
-several threads even for one vector, and they keep cores busy for a while that the encoding of the
+several threads even for one vector, and for a while these occupy cores that the encoding of the
 next query needs. Also, for few vectors torch adds in another order than for more vectors."""
 
 
@@ -94,7 +94,7 @@ class Dense(nn.Module):
 
 
 class Normalize(nn.Module):
-    """Scaling of every vector to length 1; the zero vector stays."""
+    """Scaling of every vector to length 1; the zero vector does not change."""
 
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
         """Scale the vectors to length 1."""

@@ -12,7 +12,7 @@ Encode = Callable[..., Float32[np.ndarray, "n d"]]
 """Function from a list of texts to one vector per text, in order.
 
 Its model, prompt and settings are bound; ``language=`` is the code of the texts' language. If the
-function also has the keyword ``show_progress_bar``, it counts the texts that are embedded.
+function also accepts ``show_progress_bar``, that progress counts the texts that are embedded.
 """
 
 
@@ -42,8 +42,8 @@ class TextEncoder(Protocol):
             texts: any iterable.
             prompt: name of one of the model's prompts, or a text to put in front; default: the
                 model's own default.
-            language: of the texts, ``eng_Latn`` codes; for models that tokenize or shift by
-                language.
-            batch_tokens: upper limit of a batch, in tokens, for models that batch by them.
+            language: of the texts, a code such as ``eng_Latn``; for models that tokenize texts or
+                shift vectors by language.
+            batch_tokens: upper limit of a batch, in tokens, for models with such a limit.
         """
         ...

@@ -55,7 +55,7 @@ class SharedPasses:
 
     @contextmanager
     def for_term(self, encoder: SharesPasses) -> Iterator[None]:
-        """Let the encoder reuse states of earlier terms, and store its own, for the block."""
+        """Let the encoder reuse states of earlier terms and store its own until the block ends."""
         self.begin_term()
         encoder.shared_passes = self
         try:
@@ -77,7 +77,8 @@ class SharedPasses:
 
         Args:
             batch: sentences; an earlier term may have read some of them.
-            encode: computes the states of the tokens of sentences; called with the new ones.
+            encode: computes the states of the tokens of sentences; called with the sentences for
+                which no stored states are left.
         """
         lengths = batch.lengths.tolist()
         sentences = torch.split(batch.input_ids, lengths)
@@ -95,7 +96,7 @@ class SharedPasses:
                 # For the terms after this one: `begin_term` makes them available.
                 self._own.append((keys[row], _Stored(states, first)))
                 first += lengths[row]
-            # As they are: a gather would copy all states of the most common case.
+            # Returned as they are: a gather would copy all states in the most common case.
             if all_new:
                 return states
         return _gathered([stored for stored in found if stored is not None], lengths)
@@ -111,7 +112,8 @@ class SharedPasses:
 def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]:
     """Gather rows of several tensors by one selection.
 
-    A slice per sentence would cost a gradient of the whole tensor for each of them.
+    With one slice per sentence, the backward pass would make a gradient of the size of the whole
+    tensor for each sentence.
     """
     # Each tensor once, and its offset when they are concatenated.
     sources = list({id(one.states): one.states for one in stored}.values())
@@ -122,8 +124,8 @@ def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]
         total += len(source)
     begins = torch.tensor([starts[id(one.states)] + one.first for one in stored])
     counts = torch.tensor(lengths)
-    # Token j of the result, in a sentence with `before` tokens in front of it, is row offset + (j -
-    # before) of the joined tensors.
+    # Token j of the result, in a sentence with `before` tokens in front of it, is row
+    # `begin + j - before` of the concatenated tensors.
     before = torch.cumsum(counts, dim=0) - counts
     index = torch.repeat_interleave(begins - before, counts) + torch.arange(int(counts.sum()))
     return torch.cat(sources)[on_device(index, sources[0].device)]

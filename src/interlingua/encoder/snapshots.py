@@ -29,7 +29,8 @@ class SnapshotCache:
 
         Args:
             backbone: the same at every call.
-            dtype: to compute in; None = the fastest dtype in which vectors stay close.
+            dtype: to compute in; None = the fastest dtype that keeps vectors close to those in
+                float32.
         """
         state = _state(backbone)
         if dtype is None:
@@ -38,7 +39,7 @@ class SnapshotCache:
             kept, kept_state, _ = self._kept
             if kept.dtype == dtype and kept_state == state:
                 return kept
-        # Before the new one is made, as there may not be room for two.
+        # Freed before the new snapshot is made, as there may not be memory for two.
         self.clear()
         frozen = freeze(backbone, dtype)
         if state is not None and not backbone.training:
@@ -80,11 +81,11 @@ def _state(backbone: Backbone) -> _State | None:
 def _weights(module: nn.Module) -> list[Tensor]:
     """Return the tensors of ``parameters()`` in a fraction of its time.
 
-    A short text would have to wait for ``parameters()``.
+    ``parameters()`` would noticeably delay the encoding of a short text.
     """
     weights: list[Tensor | None] = []
     modules: list[nn.Module | None] = [module]
-    # The list grows while it is gone through.
+    # The list grows while the loop goes through it.
     for one in modules:
         if one is not None:
             weights += one._parameters.values()

@@ -116,7 +116,7 @@ class StaticRunner:
         post_pooling: the layers after the mean.
         counted: by token id, whether a token counts in the mean.
         normalize: scale the vectors to length 1.
-        shift: subtracted from every vector before that; None = nothing.
+        shift: subtracted from every vector before it is scaled; None = nothing.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class StaticRunner:
 
         No token's vector is stored, so ``batch_tokens`` has no effect.
         """
-        # Copied directly into arrays of known sizes: the lists of ids are most of the work here.
+        # Copied directly into arrays of known sizes: reading the lists takes most of the time here.
         lengths = np.fromiter(map(len, window), dtype=np.int64, count=len(window))
         ends = np.concatenate([np.zeros(1, dtype=np.int64), lengths.cumsum()])
         all_ids = itertools.chain.from_iterable(window)

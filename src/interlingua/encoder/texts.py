@@ -36,11 +36,11 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
 
     Args:
         texts: a list, a column of a table, an array of Arrow, a generator.
-        what: name of it in errors.
+        what: name of the container in errors.
 
     Raises:
         ConfigError: it is a single text, a table, a dictionary or a set, or can't be iterated over.
-        DataError: (later) an element is not a text, or not one that UTF-8 can write.
+        DataError: (later) an element is not a text, or UTF-8 can't encode it.
     """
     # Checked now, since the generator below checks nothing until it is read.
     refuse_container(texts, what)
@@ -50,7 +50,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
 
 
 def refuse_container(texts: Any, what: str) -> None:
-    """Refuse iterables that hold no list of texts.
+    """Refuse a container that cannot be a list of texts.
 
     Raises:
         ConfigError: see ``checked_texts``.
@@ -86,12 +86,12 @@ def refuse_container(texts: Any, what: str) -> None:
 
 
 def check_text(text: Any, row: int, what: str = "texts") -> str:
-    """Return the text, if it is one.
+    """Return the value if it is a text.
 
     Args:
         text: anything.
         row: of the text, from 0.
-        what: name of it in errors.
+        what: name of the container in errors.
 
     Raises:
         DataError: it is not a text, or UTF-8 can't encode it.
@@ -107,7 +107,7 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
             broken = ascii(text[error.start])
             raise DataError(
                 f"{place} contains an incomplete character, {broken}, which UTF-8 cannot encode;"
-                " decode the data with its own encoding, or remove it:"
+                " decode the data with its own encoding, or remove the character:"
                 " text.encode(errors='ignore').decode()"
             ) from None
     return text

@@ -48,7 +48,7 @@ class Int8Ranges(NamedTuple):
         return cls(tuple(vectors.min(axis=0).tolist()), tuple(vectors.max(axis=0).tolist()))
 
     def joined(self, other: Int8Ranges) -> Int8Ranges:
-        """Return the ranges of the vectors of both together."""
+        """Return the ranges of the union of both sets of vectors."""
         lower = tuple(map(min, self.minimum, other.minimum))
         upper = tuple(map(max, self.maximum, other.maximum))
         return Int8Ranges(lower, upper)
@@ -69,8 +69,7 @@ def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
     """Parse the content of ``int8_ranges.json``, which must have passed the schema of that file.
 
     Raises:
-        ValueError: ranges have another number of dimensions than their key, or end below their
-            start.
+        ValueError: the number of ranges differs from their key, or a range ends below its start.
     """
     found: dict[int, Int8Ranges] = {}
     for name, ends in stored.items():
@@ -78,7 +77,7 @@ def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
         widths = {str(len(ranges.minimum)), str(len(ranges.maximum))}
         if widths != {name}:
             raise ValueError(
-                f"the ranges for {name[:20]!r} dimensions have {' and '.join(sorted(widths))}"
+                f"the ranges for {name[:20]!r} have {' and '.join(sorted(widths))} dimensions"
             )
         if any(low > high for low, high in zip(*ranges, strict=True)):
             raise ValueError(f"a range for {name} dimensions ends below its start")
@@ -164,7 +163,7 @@ class VectorFormat:
     """Format of the vectors that a model's pooling produces.
 
     Attributes:
-        width: elements that are kept, from the first.
+        width: number of elements that are kept, counted from the first one.
         cuts: whether these are only a part of all elements.
         normalize: whether cut vectors are scaled to length 1.
         precision: type of the stored elements.
@@ -197,8 +196,8 @@ class VectorFormat:
             precision: see ``quantize_vectors``.
 
         Raises:
-            ConfigError: the vectors have fewer elements, or int8 is requested without ranges for
-                this width.
+            ConfigError: the vectors have fewer elements than ``dim``, or int8 is requested without
+                ranges for this width.
         """
         longest = settings.truncate_dim or width
         if dim is not None:
@@ -243,10 +242,10 @@ def check_width(truncate_dim: int, longest: int) -> None:
 
     Args:
         truncate_dim: the number.
-        longest: elements of the model's vectors.
+        longest: number of elements of the model's vectors.
 
     Raises:
-        ConfigError: the vectors have fewer elements.
+        ConfigError: the number is not from 1 to ``longest``.
     """
     if not 1 <= truncate_dim <= longest:
         raise ConfigError(
@@ -261,7 +260,7 @@ def first_elements(
     """Return the first ``dim`` elements of each vector.
 
     Args:
-        vectors: of any width from ``dim``.
+        vectors: of width ``dim`` or more.
         dim: elements to keep.
         normalize: scale the cut vectors to length 1.
     """

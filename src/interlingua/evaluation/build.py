@@ -124,7 +124,8 @@ def _build(
     """
     family = name
     of_family = ""
-    # "package.module:Class" is the place of a class; any other colon is one as in mteb:STS17
+    # "package.module:Class" is the place of a class; any other name with a colon has the form of
+    # mteb:STS17
     if not TASKS.is_place(name):
         family, _, of_family = name.partition(":")
     kind = resolve_name(TASKS, family)
@@ -177,8 +178,8 @@ def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[T
 def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
     """Return the tasks without the languages that their data sets lack, and warn about these.
 
-    A task without any language left is dropped. If there is only one task, or the data have another
-    fault, the run itself raises the error.
+    A task without any language left is dropped. If there is only one task, or if the data have
+    another fault, this function raises no error; the run of the task raises it.
 
     Args:
         tasks: with the requested languages in ``languages``.
@@ -217,7 +218,8 @@ def _of_its_own(task: Any, data: Path) -> tuple[Task | None, dict[str, LanguageA
             break
         except LanguageAbsentError as error:
             left = [item for item in task.languages if item != error.item]
-            # the absent item is a pair, or in another option: dropping a language can't help
+            # the absent item is a language pair, or comes from another option, so dropping a
+            # language can't help
             if len(left) == len(task.languages):
                 break
             absent[error.item] = error

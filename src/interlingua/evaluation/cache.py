@@ -1,7 +1,7 @@
 """A cache that embeds each text once: vectors are kept in a file, so memory does not grow.
 
-The file of an interrupted suite is kept until the suite is run again; in a cache, it is kept for
-all further runs of the same model.
+Without a cache folder, the file of an interrupted suite is kept until the suite is run again. In a
+cache folder, files are kept for all further runs of the same model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from interlingua.evaluation.vector_files import VectorFiles
 from interlingua.storage.files import PathLike, atomic_write
 
 _COUNTED_AT_ONCE = 2**20
-"""Number of rows whose marks are looked up at a time."""
+"""Number of rows whose marks (whether the text was cut) are looked up at a time."""
 UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
 """Settings that change no vector, or only its width."""
 
@@ -64,13 +64,13 @@ class CachedEncoder:
         unfinished: the file of the vectors during the ``with`` block. It is kept if an exception
             ends the block, and a later block with the same file starts with its content. None for a
             temporary file.
-        kept: a folder, used instead of ``unfinished``, for vectors that are kept however the block
-            ends; see ``VectorFiles``.
+        kept: a folder that is used instead of ``unfinished``. Its vectors are kept whether or not
+            an exception ends the block; see ``VectorFiles``.
         budget: when to stop embedding.
 
     Attributes:
         encoded_texts: texts embedded so far.
-        reused_texts: texts with a vector from before.
+        reused_texts: texts that already had a vector.
         encode_seconds: time spent in the encoder.
         report: the encoder's report on all embedded texts, if it reports cut texts; otherwise None.
         two_towers: whether the encoder has separate methods for questions and passages.
@@ -126,7 +126,7 @@ class CachedEncoder:
 
     @property
     def own_encoder(self) -> Encoder | None:
-        """The encoder itself if it is one of interlingua's with one tower; else None."""
+        """The encoder itself if it is an encoder of interlingua with one tower; otherwise None."""
         if not self._is_own:
             return None
         own: Encoder = getattr(self._encoder, "encoder", self._encoder)
@@ -158,7 +158,7 @@ class CachedEncoder:
         if self.report is None:
             return None
         truncated = 0
-        # a block at a time: row numbers take 8 bytes each, the marks 1
+        # one block at a time, because a row number takes 8 bytes and a mark only 1
         for first in range(0, len(self._is_requested), _COUNTED_AT_ONCE):
             rows = first + np.flatnonzero(self._is_requested[first : first + _COUNTED_AT_ONCE])
             truncated += int(np.count_nonzero(self._store.marked(rows)))
@@ -234,14 +234,14 @@ class CachedEncoder:
         """Mark rows as requested by this task."""
         short = self._store.count - len(self._is_requested)
         if short > 0:
-            # in large steps, as each copies the marks
+            # extended in large steps, because each extension copies all marks
             step = max(short, len(self._is_requested) // 8)
             self._is_requested = np.concatenate([self._is_requested, np.zeros(step, dtype=bool)])
         self._is_requested[rows] = True
 
     @contextlib.contextmanager
     def only_kept(self) -> Iterator[None]:
-        """Raise ``BudgetUsed`` for texts without a vector in this block, and count no work."""
+        """Raise ``BudgetUsed`` during the block if a text has no vector yet, and count no work."""
         self._only_kept = True
         self._is_requested = np.zeros(0, dtype=bool)
         before = self.encoded_texts, self.reused_texts, self.encode_seconds
@@ -273,8 +273,8 @@ class CachedEncoder:
         check_vectors(vectors, [text for text, _ in pairs], self._store.dim)
         is_cut: Bool[ndarray, " n"] = np.zeros(len(pairs), dtype=bool)
         if self.report is not None:
-            # the report continues over all portions: its rows count from the first text ever
-            # embedded
+            # one report covers all portions, and its row numbers count from the first embedded
+            # text
             is_cut[[row - texts_before for row in self.report.cut_rows[cuts_before:]]] = True
         self._store.append(keys, vectors, is_cut)
 
@@ -389,7 +389,7 @@ def vectors_depend_on(model: ModelInfo, encoder: TextEncoder, prompt: str) -> di
     if dataclasses.is_dataclass(settings):
         fields = dataclasses.asdict(settings)  # type: ignore[arg-type]
         own = {name: value for name, value in fields.items() if name not in UNREAD}
-    # the prompt is among the facts itself, and the width changes no vector
+    # the prompt is already one of the facts, and the width changes no vector
     overrides = [
         override
         for override in model.overrides

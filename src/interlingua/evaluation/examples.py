@@ -20,7 +20,7 @@ from interlingua.storage.json_text import parse_json
 PER_SUBSET = 20
 """Wrong items kept per language pair by default."""
 PER_RESULT = 2_000
-"""Wrong items in one file at most, all language pairs together; a file stays below 3 MB or so."""
+"""Maximum number of wrong items in one file, over all language pairs: less than about 3 MB."""
 TEXT_CHARACTERS = 400
 """Longer texts are cut."""
 
@@ -163,7 +163,7 @@ def rank(text: str) -> int:
 def cut(text: str) -> str:
     """Cut a text to at most ``TEXT_CHARACTERS``.
 
-    Half a surrogate pair, which JSON can spell, is replaced by a question mark.
+    An unpaired surrogate, which JSON can contain as an escape, is replaced by a question mark.
     """
     if len(text) > TEXT_CHARACTERS:
         text = f"{text[: TEXT_CHARACTERS - 1]}…"

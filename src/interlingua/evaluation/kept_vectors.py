@@ -56,7 +56,7 @@ def kept_vectors(encode: Encode, folder: Path, identity: str) -> Iterator[Encode
     Args:
         encode: returns the vectors of texts.
         folder: it contains a folder of vectors for each model.
-        identity: of the model and its settings. Vectors of another one are not used.
+        identity: of the model and its settings. Vectors with another identity are not used.
     """
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
     files = VectorFiles.shared(folder / f"kept-{digest}")

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 KEY_BYTES = 16
 WAITING = 2**18
-"""Keys in the dictionary at most, some 40 MB."""
+"""Maximum number of keys in the dictionary, which then takes about 40 MB."""
 _KEY = np.dtype(f"S{KEY_BYTES}")
 _BUCKETS = 256
 
@@ -69,7 +69,7 @@ class KeyIndex:
     def _merge(
         self, keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], rows: Int64[ndarray, " n"]
     ) -> None:
-        # stable, so equal keys stay in the order they came in, of which the last one counts
+        # stable, so equal keys stay in the order in which they were added; the last one counts
         order = np.argsort(keys, kind="stable")
         is_last = np.ones(len(order), dtype=bool)
         is_last[:-1] = keys[order[1:]] != keys[order[:-1]]
@@ -100,7 +100,7 @@ def _positions(
 ) -> tuple[Int64[ndarray, " n"], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return the (insertion) positions of keys in a bucket, and whether each key is in it."""
     positions = np.searchsorted(held, keys)
-    # a key behind all others has no key at its position to compare with
+    # a key that sorts after all others has no key at its position to compare with
     is_held = positions < len(held)
     is_held[is_held] = held[positions[is_held]] == keys[is_held]
     return positions, is_held

@@ -56,7 +56,8 @@ def load_data(task: Any, data: Path) -> str | None:
     path = str(task.metadata.dataset["path"])
     clone = data / CLONES / path.rpartition("/")[2]
     if clone.is_dir():
-        # mteb hands the path to datasets.load_dataset, which reads a folder as it does the hub
+        # mteb passes the path to datasets.load_dataset, which reads a folder in the same way as a
+        # data set on the hub
         dataset = {**task.metadata.dataset, "path": str(clone)}
         task.metadata = task.metadata.model_copy(update={"dataset": dataset})
     try:
@@ -75,8 +76,8 @@ def fill_task(task: Any, subsets: Mapping[str, ColumnValues]) -> None:
 
     Args:
         task: its subsets are restricted to those in ``subsets``.
-        subsets: columns by mteb's name of the subset; the languages in a name, and with them the
-            two columns of texts, may be in the opposite order.
+        subsets: mteb's name of a subset -> its columns; a name may have its two languages in the
+            opposite order, if the two columns of texts are in that order too.
     """
     from datasets import Dataset
 
@@ -110,7 +111,7 @@ class Reader(NamedTuple):
     Attributes:
         folders: usual names of its folder.
         files: returns the files of a folder.
-        read: returns subsets for ``fill_task``; none if the folder lacks the task's.
+        read: returns subsets for ``fill_task``; none if the folder has no subsets of the task.
     """
 
     folders: Sequence[str]

@@ -22,7 +22,7 @@ _ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
 class MTEBEncoder:
     """An encoder that implements mteb's ``EncoderProtocol``.
 
-    Prompts are those of the encoder; for questions and passages, those of its roles.
+    The encoder's prompt is put before each text; for questions and passages, its role prompts.
 
     Args:
         encoder: with its prompt and settings bound.
@@ -69,21 +69,22 @@ class MTEBEncoder:
             hf_split: not used.
             hf_subset: specifies the language, if it has one.
             prompt_type: query or document.
-            options: not used; the batches are ours.
+            options: not used, because the encoder makes its own batches.
         """
         batches = list(inputs)
         texts = [text for batch in batches for text in batch["text"]]
         role: Role | None = None
         if prompt_type is not None:
             role = _ROLES[prompt_type.value]
-        # the digest is of the texts as mteb joins title and body, whatever the encoder reads
+        # the digest is computed from the texts in which mteb has joined title and body, even if the
+        # encoder reads the two separately
         digest = content_sha256([texts])
         self.digests.add(digest)
         if not texts:
             return np.zeros((0, 0), np.float32)
         titles: list[str] | None = None
         read = texts
-        # title and body apart: an encoder with two towers has a place for each
+        # title and body separately, because an encoder with two towers takes both
         if role == "passage" and all("title" in batch for batch in batches):
             titles = [title for batch in batches for title in batch["title"]]
             read = [text for batch in batches for text in batch["body"]]

@@ -23,7 +23,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     ALIGNED,
     ENGLISH,
-    FLORES,
+    FLORES_FOLDERS,
     choose_languages,
     content_sha256,
     find_folder,
@@ -40,8 +40,8 @@ from interlingua.storage.arrays import normalize_rows
 _GROUPS: dict[str, tuple[str, ...]] = {
     name: (*codes, ENGLISH) for name, codes in {**LANGUAGE_GROUPS, **FLORES_GROUPS}.items()
 }
-"""The groups of the evaluation, with English in each: ``muse`` 15, ``low_resource`` 17, ``mexma``
-81."""
+"""The groups of the evaluation, each with English; their sizes are 15 (``muse``), 17
+(``low_resource``) and 81 (``mexma``)."""
 DEFAULT_GROUP = "muse"
 
 
@@ -50,8 +50,8 @@ class ParallelTexts(NamedTuple):
 
     Attributes:
         folder: of the files.
-        lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` if the region distinguishes two
-            files.
+        lines: code (``eng_Latn``, or ``fra_CA`` if the region distinguishes two files) -> lines;
+            all languages have the same number of lines.
         sha256: of languages and lines.
         revision: the published revision they were recognized as.
     """
@@ -81,9 +81,9 @@ class ParallelTexts(NamedTuple):
 def language_files(folder: Path) -> dict[str, Path]:
     """Return the line-aligned files of a folder by language; nothing if it has none.
 
-    Accepted are NTREX-128's files, ``<lang>.txt`` (FLORES), and the user's own files that are named
-    after a language in another way: ``German.txt``, ``corpus.de`` or, if there are no text files,
-    tables such as ``German.csv``.
+    The files may be those of NTREX-128, ``<lang>.txt`` (FLORES), or the user's own files that are
+    named after a language in another way: ``German.txt``, ``corpus.de`` or, if there are no text
+    files, tables such as ``German.csv``.
 
     Raises:
         DataError: two files are of one language, or the files are of several texts.
@@ -104,15 +104,17 @@ def choose_files(
     """Return the files of the requested languages, in the order of their codes.
 
     Args:
-        data: the folder, or the one that holds FLORES-200 devtest under its usual name.
-        languages: in any code or name, or groups of them (``_GROUPS``); by default ``muse`` where
-            all of it is present, else all.
+        data: the folder of the files, or a folder that holds FLORES-200 devtest under its usual
+            name.
+        languages: codes or names of languages, or names of groups (``_GROUPS``); by default the
+            group ``muse`` if all of its files are present, otherwise all languages.
         also: codes that are read too.
 
     Raises:
-        DataError: there are no such files, two of one language, or a language is not among them.
+        DataError: there are no such files, two files are of one language, or a requested language
+            has no file.
     """
-    folder = find_folder(data, (FLORES,), language_files, ALIGNED).resolve()
+    folder = find_folder(data, FLORES_FOLDERS, language_files, ALIGNED).resolve()
     files = language_files(folder)
     # the default is a group only if it is complete; otherwise, the mean of a part would look like
     # that of the whole group
@@ -136,7 +138,7 @@ def read_parallel(
         data: see ``choose_files``.
         languages: see ``choose_files``.
         also: see ``choose_files``.
-        at_least: languages that are needed.
+        at_least: minimum number of languages.
 
     Raises:
         DataError: files are missing or broken, have unequal numbers of lines, or are too few; two

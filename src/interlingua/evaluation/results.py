@@ -4,9 +4,9 @@ Scores are fractions, never percent.
 
 A result and the larger files that belong to it (items, wrong neighbors) appear together, even if
 the process is killed at any moment. The larger files are written first, under names that end with
-``.next``. The result names the digest of each; once it is written, they are valid, and then get
-their final names. A reader looks under both names for the digest that the result names, so scores
-are never read without their items, or with those of another run.
+``.next``. The result contains the digest of each of these files. Once the result is written, the
+files are valid, and then get their final names. A reader checks the files with both names for the
+digest in the result, so it never reads scores without their items, or with items of another run.
 
 A *table of results* (``.jsonl``) holds many results in one file, one a line. It has all scores and
 no items, so it can't show which differences from a baseline are significant.
@@ -32,12 +32,12 @@ from interlingua.storage.files import PathLike, atomic_write, sha256_file
 from interlingua.storage.json_text import json_lines, parse_json, read_json_text
 from interlingua.storage.locks import exclusive
 
-ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
+ANALYSIS_SUFFIX = ".analysis.json"  # of the files of `interlingua analyse` in the same folders
 T = TypeVar("T")
 TABLE_SUFFIX = ".jsonl"
 """Suffix of tables of results."""
 ANALYSIS_KEY = "analysis"
-"""Key that an analysis has and a result has not."""
+"""Key that analyses have, but results do not."""
 OWN = "interlingua"  # the key of values for which mteb's layout has no place
 _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision",
@@ -45,8 +45,8 @@ _OWN_FIELDS = (
     "lower_is_better",
 )  # fmt: skip
 _UNUSED_IN_TABLES = ("tables", "members")
-"""Fields that tables of results leave out: no comparison shows ``tables``, and ``members`` serve
-tests of single items."""
+"""Fields that tables of results leave out: no comparison shows ``tables``, and ``members`` is only
+needed for significance tests, which require items."""
 _FILES = "files"
 """Digests of the files that belong to a result."""
 _LATER_FIELDS: dict[str, Any] = {
@@ -91,7 +91,7 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
     def write_wrong(place: Path) -> None:
         write_examples(place, result.examples)
 
-    # None removes a file of an earlier run that this one has nothing for
+    # None removes a file of an earlier run for which this run has no content
     files: dict[Path, Write | None] = {items_path(path): None, examples_path(path): None}
     if result.items:
         files[items_path(path)] = write_items
@@ -128,7 +128,8 @@ def result_path(result: TaskResult, folder: Path) -> Path:
     if overrides:
         revision.append(hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8])
     name = [result.task]
-    # data that are not a published set: every corpus's own folder is called "heldout"
+    # data that are not a published set need a digest, because the folder of every corpus has the
+    # same name, "heldout"
     if not result.data_revision:
         name.append(result.data_sha256[:8])
     parts = ["-".join(filter(None, part)) for part in (revision, name)]
@@ -268,7 +269,8 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
 
     Args:
         path: of the file.
-        examples: whether to read the wrong neighbors too, a file of up to megabytes next to it.
+        examples: whether to read the wrong neighbors too, from the file next to it, which may have
+            several megabytes.
 
     Raises:
         DataError: it is missing, or is not such a file.
@@ -345,7 +347,7 @@ def _from_json(content: dict[str, Any], path: Path | None) -> TaskResult:
 def _fields_of_mteb(
     content: Mapping[str, Any], subsets: Sequence[SubsetScores], path: Path
 ) -> dict[str, Any]:
-    """Return our fields for a file that mteb wrote, if it has them; the folders name the model."""
+    """Return our fields for a file of mteb, as far as it has them; its folders name the model."""
     mean = sum(subset.scores["main_score"] for subset in subsets) / len(subsets)
     model = {"name": path.parent.parent.name, "revision": path.parent.name, "overrides": []}
     return {
@@ -400,7 +402,7 @@ def _subset(entry: dict[str, Any], *, keep_main_score: bool) -> SubsetScores:
     source, *others = (code.replace("-", "_") for code in entry["languages"])
     target = others[0] if others else source
     numbers = {name: value for name, value in entry.items() if isinstance(value, int | float)}
-    # it only repeats the main metric
+    # ``main_score`` only repeats the main metric
     if not keep_main_score:
         del numbers["main_score"]
     pairs = int(numbers.pop("pairs", 0))

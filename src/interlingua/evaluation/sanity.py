@@ -22,6 +22,7 @@ from numpy import ndarray
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.finite_vectors import zeros_unreported
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
 from interlingua.encoder.protocol import TextEncoder
@@ -72,13 +73,15 @@ def check_sanity(
     Args:
         encoder: the one to be measured.
         model: facts about it.
-        prompt: the one to be measured with.
+        prompt: the prompt that is used in the measurement.
         dot_tasks: names of tasks that compare vectors by inner product.
     """
     start = time.perf_counter()
-    readings = _readings(encoder, model, prompt)
+    # The user cannot change these texts, and the texts of the tasks are still warned of.
+    with zeros_unreported():
+        readings = _readings(encoder, model, prompt)
     retrieved = {label: _retrieved(columns) for label, columns in readings.items()}
-    # scale and sameness are of the reading that is going to be measured
+    # scale and sameness are checked on the reading that will be measured
     vectors = readings["as requested"]
     lengths = np.linalg.norm(np.concatenate(vectors), axis=1)
     spread = float(lengths.std() / max(lengths.mean(), 1e-12))
@@ -105,11 +108,11 @@ def probe() -> tuple[tuple[str, tuple[str, ...]], ...]:
     Row i of all columns has the same meaning; the second column paraphrases the first.
 
     Neighboring rows have similar sentences, so the topic does not suffice to distinguish them. The
-    sentences are ours.
+    sentences were written for this project.
     """
     file = importlib.resources.files("interlingua") / "data" / "probe.tsv"
     text = file.read_text(encoding="utf-8")
-    # the first line of the file names the languages, so each column starts with its own
+    # the first line of the file names the languages, so each column starts with its language
     columns = zip(*(line.split("\t") for line in text.splitlines()), strict=True)
     return tuple((language, tuple(sentences)) for language, *sentences in columns)
 
@@ -207,7 +210,7 @@ def own_poolings(
 
 
 def _retrieved(columns: ProbeVectors) -> Bool[ndarray, " m"]:
-    """Return whether the nearest sentence is a translation, for the first column and each other.
+    """Return for each search whether the nearest sentence is a translation.
 
     Searches run from the first column to each other column and back.
     """

@@ -91,7 +91,8 @@ class TaskResult:
         tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of
             languages.
         shown: metrics next to the main one in a table of all tasks.
-        lower_is_better: metrics that are better low, although the task's main one is better high.
+        lower_is_better: metrics for which lower is better, although higher is better for the main
+            metric.
         mteb: mteb's own ``result`` and ``model_meta``, if mteb computed the scores; they are
             written to separate files.
     """

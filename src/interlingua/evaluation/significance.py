@@ -1,9 +1,9 @@
 """Paired bootstrap: whether one encoder is better than another beyond chance.
 
-Both encoders were measured on the same items. A resample draws as many of them, with replacement,
-and scores both encoders on what was drawn. The differences in 2,000 such resamples show how far
-the measured one would vary if the test set were another sample of the same kind. The seeds that the
-encoders were trained with are not resampled.
+Both encoders were measured on the same items. A resample draws the same number of items, with
+replacement, and scores both encoders on the drawn items. The differences in 2,000 such resamples
+show how much the measured difference would vary if the test set were another sample of the same
+kind. The seeds that the encoders were trained with are not resampled.
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ def paired_bootstrap(
     resamples: int = RESAMPLES,
     seed: int = 1,
 ) -> Difference | None:
-    """Compare the means over subsets of two encoders on the same resampled items.
+    """Compare two encoders' means over subsets, on the same resampled items.
 
     Subsets with the same number of items are resampled together: item i is drawn from all of them
     or from none. Most such subsets are the same sentences in other languages, so their items are
-    correlated. If they are not, nothing is lost. The p-value is twice the smaller share of
-    resamples on either side of 0, with one added to both counts.
+    correlated. If they are not, nothing is lost. The p-value is twice the
+    share of resamples on the side of 0 that has fewer of them; before the division, 1 is added to
+    both numbers.
 
     Args:
         first: the items of an encoder, one mapping per training seed; a seed's scores are averaged
@@ -96,8 +97,8 @@ def paired_bootstrap(
     below = int((draws <= 0).sum())
     above = int((draws >= 0).sum())
     low, high = interval(draws)
-    # with 1 added, p is never 0, because no number of resamples could show that it is; ties count
-    # on both sides
+    # 1 is added so that p is never 0: no number of resamples can show that it is 0; ties count on
+    # both sides
     p_value = min(1.0, 2 * (min(below, above) + 1) / (resamples + 1))
     return Difference(float(np.mean(means)), low, high, p_value)
 
@@ -145,7 +146,7 @@ def _have_same_items(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
 
 
 def _kind(items: Items) -> tuple[int, bytes | None, bool]:
-    """Return the key of items that are drawn together: number, gold, having weights."""
+    """Return the key of items drawn together: number, gold, and whether weights are absent."""
     gold: bytes | None = None
     if items.gold is not None:
         gold = items.gold.tobytes()

@@ -89,7 +89,8 @@ def against(
         fast: the one to replace it.
         folder: ``<a>-<b>.tsv`` files.
         prompt: of the slow one.
-        languages: only files of these, as their names spell them; default: all.
+        languages: only files with one of these source languages, spelled as in the files' names;
+            default: all.
         max_pairs: pairs taken from each file, evenly spread.
 
     Raises:
@@ -114,7 +115,7 @@ def against(
         codes = [full_code(code) for code in (file.source_language, file.target_language)]
         slow_share, seconds = _find_translations(slow, sentences, codes, prompt)
         slow_seconds += seconds
-        # the prompt is only the slow one's
+        # the prompt is only for the slow encoder
         fast_share, seconds = _find_translations(fast, sentences, codes, None)
         fast_seconds += seconds
         texts += 2 * pairs

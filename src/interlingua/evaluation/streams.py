@@ -30,7 +30,7 @@ class KeptVectors:
     """A table of vectors that are read from their storage in portions.
 
     Args:
-        read: see ``Read``; it reads only the vectors of the rows in one call.
+        read: see ``Read``; each call reads only the vectors of the rows passed to it.
         rows: row of each vector in its storage.
         normalize: scale each vector that is read to length 1.
     """
@@ -79,7 +79,7 @@ def keep_vectors(
     Args:
         keep: embeds a portion and returns the rows of its vectors.
         read: see ``Read``.
-        texts: read once; what ``keep`` takes.
+        texts: inputs of ``keep``; read once.
         normalize: scale each vector to length 1.
         portion: texts held at once.
 
@@ -106,7 +106,7 @@ def stream_vectors(
 
     Args:
         encode: returns the vectors of a portion.
-        texts: read once; what ``encode`` takes.
+        texts: inputs of ``encode``; read once.
         normalize: scale each vector to length 1.
         portion: texts held at once.
 

@@ -42,8 +42,8 @@ from interlingua.storage.files import PathLike
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
 _LATE = "late"
-"""Key of a warning that is shown with the first result: if the encoder fails on all texts, its
-error already reports the same."""
+"""Key of a warning that is shown only with the first result: if the encoder fails on all texts,
+there is no result, and the encoder's own error already reports the problem."""
 
 
 def evaluate_suite(
@@ -74,13 +74,13 @@ def evaluate_suite(
         languages: languages in any code or name, or a task's groups; for tasks that are passed by
             name.
         compare: ``index``, or ``text`` to accept duplicates; for tasks that are passed by name.
-        prompt: put before every text, or the name of one of the model's own prompts; its default
-            prompt if none.
+        prompt: a text to put before every text, or the name of one of the model's own prompts; by
+            default, the model's default prompt.
         role_prompts: put before questions and passages instead of the model's own prompts for
             these.
         batch_tokens: token budget of a batch.
-        output: gets each result as its task ends, and the vectors of an interrupted suite, which
-            then resumes with them.
+        output: a folder for the result of each task, written when the task ends, and for the
+            vectors of an interrupted suite, with which a later run resumes.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
         budget: embed no more texts after this time; it records the skipped ones.
         check: test first whether pooling, prompt and scale look right, and warn if not.
@@ -231,8 +231,8 @@ def _checked(
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_sanity(encoder, model, prompt=prompt, dot_tasks=by_dot)
-    # any exception: a function may know only its own texts, and a failed check is not a reason to
-    # stop
+    # any exception: an encoder that is a function may know only certain texts, and a failed check
+    # is not a reason to stop
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
         untried = (
@@ -288,11 +288,11 @@ def evaluate_within(
     """Score a task, or the part of it that the budget allows.
 
     A task with a method ``parts(data)``, which lists the possible values of its ``languages``, is
-    scored on the parts that were embedded in time. Groups carry the count of their members, and a
-    note names the missing parts. A task without that method is left out, and so is one that would
-    start after the time is over. Embedded parts are found by scoring each part. A task with slow
-    scoring, or with scores over several parts, has a method ``embed(encoder, data)`` for that
-    instead.
+    scored on the parts that were embedded in time. The name of a group contains the number of its
+    members, and a note names the missing parts. A task without that method is left out, and so is
+    a task that would start after the time is over. A part counts as embedded if it can be scored.
+    A task with slow scoring, or with scores over several parts, has a method
+    ``embed(encoder, data)``, which is called for this check instead of the scoring.
 
     Args:
         budget: records the skipped texts; None for no limit.
@@ -351,7 +351,7 @@ def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -
     For example, there is only one language but pairs are scored, or there is no language to learn
     from.
     """
-    # some of the parts may be too few for the protocol, which is a DataError
+    # the embedded parts may be too few for the protocol, which then raises a DataError
     with contextlib.suppress(BudgetUsed, DataError):
         result: TaskResult = task.evaluate(encoder, data, progress=progress)
         return result

@@ -82,7 +82,7 @@ class Scored(NamedTuple):
         items: the values that the main metric was computed from.
         examples: a sample of the errors.
         notes: remarks for a reader of the scores.
-        repeats: the main metric in each of many resamples; groups take intervals from it.
+        repeats: the main metric in each of many resamples, for the intervals of groups.
     """
 
     scores: Mapping[str, float]
@@ -146,7 +146,7 @@ class Findings:
 
 @dataclass(frozen=True, kw_only=True)
 class Task(CheckedSettings, abc.ABC):
-    """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
+    """An evaluation protocol, in its own file in ``evaluation/tasks``; its fields are its options.
 
     A task with an option ``languages`` is a ``LanguageTask``. An option may only have the values
     that its type lists (``Literal``) or bounds (``Annotated[int, AtLeast(1)]``). For the metadata
@@ -201,7 +201,8 @@ class Task(CheckedSettings, abc.ABC):
             found.revision = recognize(self.published, found.digests)
         # published data with additional scored texts are another test set
         revision = None if found.added else found.revision
-        # after the revision is known, as groups of papers exist only for their own data
+        # computed after the revision is known, because a paper's groups exist only for the paper's
+        # own data
         members = self.members(found)
         return TaskResult(
             task=self.result_name(found),
@@ -224,10 +225,10 @@ class Task(CheckedSettings, abc.ABC):
             **options(self),
         )
 
-    # Attributes and methods that a task states
+    # Attributes and methods that a task must define
 
     def files(self, folder: Path) -> Any:
-        """Return the files that ``reader`` finds in a folder, by key; nothing in another layout."""
+        """Return the files that ``reader`` finds, by key; none if the folder has another layout."""
         reader = getattr(type(self), "reader", None)
         if reader is None:
             raise NotImplementedError(f"{type(self).__name__} must define reader, or files")
@@ -251,14 +252,14 @@ class Task(CheckedSettings, abc.ABC):
     # Methods that a task may override
 
     def is_protocol(self, found: Findings) -> bool:
-        """Return whether these are the protocol's own data; its plain name is only for these."""
+        """Return whether the data are the protocol's own; only then is its plain name used."""
         return found.revision is not None
 
     def label(self) -> str:
         """Return the name of a result on the protocol's own data.
 
-        Options that change the protocol are part of it. These have ``{"words": "train{}"}`` in
-        their metadata, the format of a value that is not the default.
+        The name contains the options that change the protocol. Such an option has
+        ``{"words": "train{}"}`` in its metadata: the format of a value that is not the default.
         """
         parts = [self.name]
         for option in dataclasses.fields(self):
@@ -281,13 +282,13 @@ class Task(CheckedSettings, abc.ABC):
     def fingerprint(self, found: Findings) -> str:
         """Return the SHA-256 of the scored data."""
         contents = [list(found.digests), list(found.digests.values())]
-        # only if there is any: digests of other results do not change
+        # only if texts were added, so that the digests of other results stay the same
         if found.added:
             contents.append(found.added)
         return content_sha256(contents)
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """Return the groups that means are taken over; their names contain their counts."""
+        """Return the groups that means are taken over; the name of a group contains its size."""
         return {f"all_{len(found.subsets)}": found.subsets}
 
     def means(
@@ -401,14 +402,15 @@ def options(task: Any) -> dict[str, Any]:
     """Return a task's ``settings``, and the names of the ``changed`` ones, for its result.
 
     A field with ``{"output": True}`` in its metadata (for example a folder) changes no number and
-    is left out. One with ``{"adds": True}`` only adds metrics: results that differ only in it are
-    compared.
+    is left out. A field with ``{"adds": True}`` only adds metrics: results that differ only in such
+    a field are still compared.
     """
-    # settings decide the file's name, and an output folder must not make another result
+    # settings determine the name of the result file, and another output folder must not produce
+    # another result
     fields = [field for field in dataclasses.fields(task) if not field.metadata.get("output")]
     settings = {field.name: getattr(task, field.name) for field in fields}
     changed = tuple(field.name for field in fields if settings[field.name] != field.default)
-    # as they are read back from JSON, so that a result equals itself after it was written
+    # lists, as when read from JSON, so that a result equals its copy that is read from the file
     for name, value in settings.items():
         if isinstance(value, tuple):
             settings[name] = list(value)

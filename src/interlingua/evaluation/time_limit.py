@@ -55,7 +55,7 @@ class Budget:
         return self._clock() - self._start >= self.seconds
 
     def __str__(self) -> str:
-        # the largest unit of which there is one; seconds for less than a second
+        # the largest unit that the limit reaches; seconds for less than a second
         unit = next(unit for unit in ("h", "m", "s") if self.seconds >= _UNITS[unit] or unit == "s")
         return f"{self.seconds / _UNITS[unit]:g}{unit}"
 

@@ -57,9 +57,9 @@ def validation_evaluator(
         prompt: put before every text.
 
     Returns:
-        A function of encoder and step that gives ``tatoeba_accuracy`` (mean of both directions,
-        then of the languages), ``tatoeba_accuracy_forward`` and ``tatoeba_accuracy_backward``:
-        fractions.
+        A function of encoder and step that returns three fractions: ``tatoeba_accuracy`` (mean of
+        both directions, then of the languages), ``tatoeba_accuracy_forward`` and
+        ``tatoeba_accuracy_backward``.
 
     Raises:
         DataError: there are no pair files, or they are broken.
@@ -108,8 +108,8 @@ def similarity_evaluator(
     """Read similarity sets once and return the training loop's evaluation.
 
     Args:
-        paths: files of pairs with scores (``interlingua.corpus.formats.labeled_pairs``); of files
-            with splits, the rows of dev.
+        paths: files of pairs with scores (``interlingua.corpus.formats.labeled_pairs``); from
+            files with splits, only the rows of dev are read.
         languages: of first and second sentences, if the files do not specify them.
 
     Returns:
@@ -139,7 +139,8 @@ def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
     def languages_of(row: int) -> tuple[Any, ...]:
         return pairs[row][3:]
 
-    # an encoder takes texts of one language at a time: groupby wants equal ones next to each other
+    # sorted, because an encoder takes texts of one language at a time, and groupby only joins equal
+    # languages that are next to each other
     order = sorted(range(len(pairs)), key=languages_of)
     with CachedEncoder(model) as cached:
         for codes, group in groupby(order, key=languages_of):

@@ -6,12 +6,13 @@ at the end, which the next process overwrites. In a folder that processes share,
 file that it has locked, and reads those of the others as they were when it started. So none waits
 for another and none can damage another's vectors.
 
-The files are not a workspace: the lock of a workspace keeps other runs out, while many runs use one
-cache at the same time, and these runs have no steps that another run could find finished.
+The files are not a workspace, for two reasons: the lock of a workspace excludes other runs, but
+many runs use one cache at the same time; and a workspace records finished steps, but these runs
+have no steps that another run could skip.
 
 Plain files and not SQLite: with 300,000 vectors of width 384, SQLite took 3.7 times the CPU time to
 write and twice the time to read. And its mode for several writers does not work on a network disk,
-which is what machines share when each embeds a part of one collection.
+but machines share such a disk when each embeds a part of one collection.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from interlingua.storage.formats import VECTOR_FILE
 _SUFFIX = ".vectors"
 _HEADER = struct.Struct("<12sI")  # format, width of the vectors
 _MARK = 1
-"""The lowest bit of a record's number is its mark, the others are those of its vector's
-checksum."""
+"""The lowest bit of the number ``mark`` in a record is the mark; the other bits are from the
+checksum of the vector."""
 _READ_AT_ONCE = 2**18
 """Records of an existing file read at a time."""
 
@@ -68,8 +69,8 @@ class VectorFiles:
         """Open a file for the duration of a run, with the vectors that an earlier process left.
 
         Args:
-            path: created with its folders if missing; a temporary file if None, or while
-                another process has it.
+            path: created with its folders if missing; if it is None, or if another process
+                has locked the file, a temporary file is used.
         """
         if path is not None and (file := _lock(path)) is not None:
             return cls(file)
@@ -79,7 +80,7 @@ class VectorFiles:
     def shared(cls, folder: Path) -> VectorFiles:
         """Open all files of a folder, which are kept, and lock one to append to.
 
-        There are as many files as processes that ever ran at the same time.
+        The number of files is the largest number of processes that ran at the same time.
 
         Args:
             folder: created if missing.
@@ -158,7 +159,7 @@ class VectorFiles:
     def _by_file(
         self, rows: Int64[ndarray, " n"]
     ) -> list[tuple[VectorFile, Int64[ndarray, " m"], Int64[ndarray, " m"]]]:
-        """Return, per file, the indices in ``rows`` of its own rows, and their numbers in it."""
+        """Return for each file where its rows are in ``rows``, and their numbers in the file."""
         # "right": the first row of a file belongs to it, and not to the one before
         owners = np.searchsorted(self._first, rows, side="right") - 1
         found = []
@@ -201,7 +202,7 @@ class VectorFile:
         records["vector"] = vectors
         records["mark"] = [sum_ & ~_MARK for sum_ in map(_checksum, records["vector"])]
         records["mark"] |= np.asarray(marks, dtype=np.uint32)
-        # not at the end of the file: a broken record of an earlier process is written over
+        # not at the end of the file, to overwrite a broken record of an earlier process
         self._file.seek(_HEADER.size + self.count * records.itemsize)
         self._file.write(records.data)
         self._file.flush()
@@ -266,7 +267,7 @@ class VectorFile:
     def _read_back(self) -> None:
         """Read back the keys and marks in the file; vectors are read when needed."""
         header = self._file.read(_HEADER.size)
-        # empty, or of an earlier format: the first append starts it anew
+        # the file is empty or has an earlier format: the first append overwrites it
         if len(header) < _HEADER.size or not header.startswith(VECTOR_FILE):
             return
         self.dim = _HEADER.unpack(header)[1]
@@ -288,8 +289,8 @@ def _lock(path: Path) -> VectorFile | None:
     is_ours = False
     with contextlib.suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # between open and lock its owner may have removed the file; the lock of a file without a
-        # name keeps no other process out
+        # another process may have removed the file between open and lock; the lock of a file that
+        # has no name any more does not exclude other processes
         is_ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     if is_ours:
         return VectorFile(file, path)

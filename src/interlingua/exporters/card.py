@@ -41,8 +41,8 @@ class Provenance:
     sources: tuple[tuple[str, str, int], ...] = ()
     """Name, license and training pairs of each source."""
     results: tuple[tuple[str, str, str, float], ...] = ()
-    """Task, settings that differ from those of the task and the model, measure, and the measure's
-    mean over the languages."""
+    """Task, settings that differ from the defaults of the task and the model, measure, and the
+    measure's mean over the languages."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the libraries it was trained with."""
 
@@ -99,7 +99,7 @@ def model_card(
 
     Args:
         encoder: the model.
-        provenance: the facts besides the model itself.
+        provenance: the facts that the model itself does not hold.
         usage: the section on how to use it; default: with sentence-transformers.
         library: name of the library that loads the model.
     """
@@ -274,7 +274,7 @@ def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, st
             if model.get("digest") != digest:
                 others += 1
                 continue
-            # The table shows only settings that differ from those of the task and the model.
+            # The table shows only settings that differ from the defaults of the task and the model.
             changed = [f"{option}={_words(own['settings'][option])}" for option in own["changed"]]
             settings = ", ".join([*model["overrides"], *changed])
             mean = sum(scores) / len(scores)

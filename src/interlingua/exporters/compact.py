@@ -71,7 +71,7 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
         folder: written by ``encoder.save(folder, weights=False)``.
 
     Raises:
-        ConfigError: the encoder is of token vectors, or has a weight that float8 can't hold.
+        ConfigError: the encoder consists of token vectors, or has a weight that float8 can't hold.
         MissingExtraError: the package ``onnx`` is not installed.
     """
     if isinstance(encoder.backbone, StaticBackbone):
@@ -195,7 +195,7 @@ class StoredWeights:
         return graph.add("Cast", self.tensor(graph, name, ONNX_FLOAT8), to=FLOAT)
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """Add a tensor as it is computed with, see ``Weights``."""
+        """Add a tensor in the type that computations use, see ``Weights``."""
         return self.widened(graph, f"{name}.weight")
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
@@ -270,7 +270,7 @@ class SharedFloats(FloatWeights):
         self._content = bytearray()
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """Add a tensor as it is computed with, see ``Weights``."""
+        """Add a tensor in the type that computations use, see ``Weights``."""
         content = values.astype("<f4").tobytes()
         if name not in self._places:
             self._places[name] = len(self._content)

@@ -1,9 +1,10 @@
 """A model as one GGUF file, with its tokenizer inside, for llama.cpp and programs based on it.
 
 llama.cpp has fixed code for each architecture and tokenizer, and reads only numbers and names from
-the file. So a model is written as ``bert``, the architecture that fits, after a check that refuses
-every part that this code would compute in another way. llama.cpp has no architecture for XLM-R, so
-the position table is written without the rows before that of the first token; the rest is the same.
+the file. So a model is written with the architecture ``bert``, after a check that refuses every
+part that llama.cpp's code would compute in another way. llama.cpp has no architecture for XLM-R, so
+the position table is written without the rows that precede the first token's row; everything else
+is the same.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Q8_BLOCK = 32
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3
 """llama.cpp's types of tokens."""
 SENTENCEPIECE_NORMALIZERS = {"Precompiled", "Replace", "Strip"}
-"""Names of normalizers of SentencePiece models; llama.cpp itself joins spaces and strips."""
+"""Names of normalizers of SentencePiece models; llama.cpp itself joins repeated spaces, and removes
+spaces at both ends of a text."""
 LAYER_NAMES = {
     "query": "attn_q",
     "key": "attn_k",
@@ -62,7 +64,7 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
         dtype: of the matrices, a key of ``_KINDS``; biases and norms stay in float32.
 
     Raises:
-        ConfigError: llama.cpp has nothing for a part of the model.
+        ConfigError: llama.cpp does not support a part of the model.
         MissingExtraError: the package ``gguf`` is not installed.
     """
     refuse_other_shapes(encoder)

@@ -31,7 +31,8 @@ from interlingua.storage.arrays import SMALLEST_LENGTH
 BOOL = 9
 """Number that ONNX has for the type."""
 MASKED = -10_000.0
-"""Value added to attention scores of padding: the softmax becomes 0; half precision holds it."""
+"""Value added to the attention scores of padding. It makes the softmax 0, and is in the range of
+half precision."""
 
 
 def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | None = None) -> Any:
@@ -69,7 +70,7 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
         pooled = graph.add("Slice", pooled, start, end, graph.constant(np.array([1])))
     if settings.normalize:
         pooled = _normalized(graph, pooled)
-    # This node gives the last tensor, whichever it is, the name of the output.
+    # Whichever tensor is the last one, this node gives it the name of the output.
     graph.add("Identity", pooled, name=OUTPUT_NODE)
     facts = {
         "digest": encoder.digest(),
@@ -125,7 +126,7 @@ def _embedded(graph: Graph, backbone: Backbone, weights: Weights, words: str, pl
         return graph.add("Add", words, row)
     positions = _array(backbone.position_embeddings.weight)
     table = weights.floats(graph, positions, "position_embeddings")
-    # All tokens have the same type: if it is added to the table, it costs nothing per token.
+    # All tokens have the same type. So its row is added to the table, not to each token.
     if row is not None:
         table = graph.add("Add", table, row)
     return graph.add("Add", words, graph.add("Gather", table, places))
@@ -136,7 +137,7 @@ class _Sentences:
 
     Args:
         graph: to add nodes to.
-        backbone: with the shape of a head.
+        backbone: backbone that defines the number and width of the heads.
         places: each token's position.
         mask: 1 for tokens and 0 for padding.
     """
@@ -249,7 +250,7 @@ class _GraphSteps:
         # Dividing the queries by the square root of a head's width divides the scores by it too.
         divisor = math.sqrt(spec.head_width)
         scale = np.ones(3 * spec.width, dtype=np.float32)
-        # A norm of the queries would undo the division; then the output of the norm is divided.
+        # A norm of the queries would undo the division; with such a norm, its output is divided.
         if not spec.query_key_norm:
             scale[: spec.width] = 1 / divisor
         matrices = {
@@ -291,7 +292,7 @@ class _GraphSteps:
         inner = _linear(self.graph, self.weights, x, self.layer.intermediate, name)
         if not spec.gated:
             return _activation(self.graph, inner, spec.activation)
-        # The matrix of a gated layer holds the weights of both, one above the other.
+        # The matrix of a gated layer holds the weights of the first part above those of the gate.
         first, gate = self.graph.split(inner, 2)
         return self.graph.add("Mul", _activation(self.graph, first, spec.activation), gate)
 
@@ -365,7 +366,8 @@ def _after_pooling(
 ) -> str:
     """Add a Dense or Normalize layer.
 
-    Weights stay in float32, because a rounded linear map removes no component exactly.
+    Weights stay in float32, because a linear map that removes a component would not remove it
+    completely after rounding.
     """
     if not isinstance(layer, Dense):
         return _normalized(graph, vectors)

@@ -1,10 +1,10 @@
-"""Storage of an encoder's matrices in an ONNX graph: float32, float16, or int8 with a scale a row.
+"""Storage of an encoder's matrices in an ONNX graph: float32, float16, or int8 with row scales.
 
-With int8 the products are products of integers too. A row w of a matrix is c * r, with integers c
-from -127 to 127 and a scale r; a state x of a token is (a + b / 126) * s, with integers a and b
-from -63 to 63, a scale s, and an error that remains after two roundings. So x . w = s * (r * (a .
-c) + r / 126 * (b . c)): two products of integers, which processors compute several times as fast as
-products in float32.
+With int8, the matrix products are computed with integers too. A row w of a matrix is c * r, with
+integers c from -127 to 127 and a scale r. A state x of a token is (a + b / 126) * s, with integers
+a and b from -63 to 63, a scale s, and an error that remains after two roundings. So
+x . w = s * (r * (a . c) + r / 126 * (b . c)): two products of integers, which processors compute
+several times as fast as products in float32.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ range would overflow on processors without VNNI."""
 FINER = 2 * LARGEST_STATE
 """Ratio of the two scales: the second rounding covers half a step of the first on each side."""
 SMALLEST = 1e-12
-"""Minimum size of a state that decides a token's scale, so that zeros do not get a scale of 0."""
+"""Lower limit of the largest number of a state, from which the scale is computed. Without the
+limit, a state of zeros would get a scale of 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class FloatWeights:
         self.name = name
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """Add a tensor as it is computed with, see ``Weights``."""
+        """Add a tensor in the type that computations use, see ``Weights``."""
         return self._widened(graph, graph.constant(values.astype(self.name), name))
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
@@ -110,9 +111,10 @@ class Int8Weights:
 
     The embedding tables are stored in the same way.
 
-    Each token's state is rounded twice, with its own scales: to 7 bits, and the remainder to 7 bits
-    more. One scale for all states, as in ``DynamicQuantizeLinear``, is coarse if a few values are
-    large. With only one rounding the errors are ten times as large. All operators are ONNX's own.
+    Each token's state is rounded twice, with its own scales: first to 7 bits, then the remainder to
+    another 7 bits. One scale for all states, as in ``DynamicQuantizeLinear``, is coarse if a few
+    values are large. With only one rounding the errors are ten times as large. All operators are
+    ONNX's own.
     """
 
     name = "int8"
@@ -124,7 +126,7 @@ class Int8Weights:
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
         """Look up the rows of a table, see ``Weights``."""
         codes, scales = int8_rows(torch.from_numpy(table))
-        # Look up the rows first and widen them then: a batch has only few rows of the table.
+        # Look up the rows first, then widen only these: a batch uses only a few rows of the table.
         rows = graph.add("Gather", graph.constant(codes.numpy(), name), "input_ids")
         rows = graph.add("Cast", rows, to=FLOAT)
         column = graph.constant(scales[:, None].numpy(), f"{name}.scale")
@@ -150,11 +152,11 @@ class Int8Weights:
         scale = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST_STATE)))
         # QuantizeLinear requires a zero point for each scale.
         zeros = graph.add("Expand", zero, graph.add("Shape", scale))
-        # The first rounding a, and its remainder, at most half a step.
+        # The result of the first rounding is "a"; the remainder is at most half a step.
         first = graph.add("QuantizeLinear", x, scale, zeros, axis=0)
         restored = graph.add("DequantizeLinear", first, scale, zeros, axis=0)
         rest = graph.add("Sub", x, restored)
-        # The second rounding b, of the remainder.
+        # The second rounding gives "b" from the remainder.
         finer = graph.add("Mul", scale, graph.constant(np.float32(1 / FINER)))
         second = graph.add("QuantizeLinear", rest, finer, zeros, axis=0)
         both = graph.add("Add", product(first, row), product(second, finer_row))

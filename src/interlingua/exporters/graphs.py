@@ -30,8 +30,8 @@ from interlingua.storage.files import PathLike
 GraphKind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
 DTYPES = ("float32", "float16")
 LARGEST_FILE_BYTES = 1 << 30
-"""Size in bytes from which on the weights are in a file next to the graph; protobuf can hold at
-most twice as much."""
+"""Maximum size in bytes of weights in the graph's own file; larger weights are in a file next to
+it. protobuf can hold at most twice as much."""
 
 
 def export_graphs(
@@ -97,7 +97,7 @@ def _check_kinds(dtype: str, kinds: Sequence[GraphKind]) -> None:
         )
     if "compact" in kinds and dtype != "float32":
         raise ConfigError(f"--compact stores float8, found --dtype {dtype}; remove --dtype")
-    # Of all kinds only GGUF stores int8 by its dtype.
+    # GGUF is the only kind for which the dtype may be int8.
     if dtype == "int8" and tuple(kinds) == ("gguf",):
         return
     if dtype not in DTYPES:
@@ -133,7 +133,7 @@ def write_graphs(
         name: of the model, in a GGUF file.
 
     Raises:
-        ConfigError: one of the kinds has nothing for a part of the model.
+        ConfigError: one of the kinds does not support a part of the model.
         MissingExtraError: a library is not installed.
     """
     if "gguf" in kinds:
@@ -172,7 +172,7 @@ def _save_openvino(graph: Path, path: Path, dtype: str) -> None:
     """Read an ONNX graph and write it as OpenVINO's ``.xml`` and ``.bin``."""
     openvino = import_extra("openvino", extra="openvino")
     path.parent.mkdir(exist_ok=True)
-    # Not convert_model, which reports its use to OpenVINO's makers.
+    # Do not use convert_model, because it reports its use to OpenVINO's makers.
     model = openvino.Core().read_model(graph)
     model.set_rt_info(dtype, RECORDED)
     openvino.save_model(model, path, compress_to_fp16=dtype == "float16")

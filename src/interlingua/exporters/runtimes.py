@@ -1,4 +1,4 @@
-"""Runs of an exported directory by each runtime, using only the exported files.
+"""The runtimes that encode texts with an exported directory, and use only the exported files.
 
 The code here is like the code that a user of the directory would write. It shares no code with our
 encoder, so that a comparison of the vectors shows everything that is missing in the files.

@@ -33,13 +33,14 @@ class ExportSettings:
     results: Iterable[PathLike] = ()
     """Result files or folders; the card shows those results that belong to the model."""
     check: bool = True
-    """Refuse inexpressible encoders, run the written model, and compare the vectors."""
+    """True if encoders that the format can't express are refused, and the written model is run and
+    its vectors are compared."""
     overwrite: bool = False
     """Replace the directory if one of our models is in it."""
     smaller: ShrinkOptions = WHOLE_MODEL
     """Reductions of the model before the export."""
     samples: Mapping[str, Sequence[str]] = field(default_factory=lambda: SAMPLES)
-    """Texts to compare vectors of, by language."""
+    """Texts whose vectors are compared, by language."""
     on_verified: Callable[[Verification], None] = lambda _: None
     """Function that is called with the comparison, even if vectors differ."""
     text_forms: Sequence[str] | None = None
@@ -120,8 +121,8 @@ def write_checked(
         run: the folder of its training run, if it is known.
         out: the new directory.
         settings: see ``ExportSettings``.
-        fill: function that writes the files into a temporary folder, with the card's facts on the
-            model.
+        fill: function that writes the files; it gets a temporary folder, and the facts on the model
+            for the card.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -190,7 +191,7 @@ def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
 def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
     """Raise CheckpointError for a model that needs to know the language of a text.
 
-    Other libraries do not receive it.
+    Other libraries do not receive the language.
     """
     vocabulary = encoder.vocabulary
     if encoder.language_shift is not None:

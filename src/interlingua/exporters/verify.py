@@ -2,8 +2,8 @@
 
 Texts of several scripts, one of them of 600 words, are encoded by the encoder and by each
 runtime that finds files in the exported directory. Their cosines must be 1 up to the rounding of
-the stored weights. If sentence-transformers is too far away, the stages from prompt to pooling
-are compared one after another, so that the error names the first one that differs.
+the stored weights. If the vectors of sentence-transformers differ by more, the stages from prompt
+to pooling are compared one after another, so that the error names the first stage that differs.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def check_exportable(
             continue
         if shift is None or language in shift.languages:
             _finite(encoder.encode(texts, language=language, report=EncodeReport()), texts)
-    # The texts above may not use every weight, and the largest number of float16 is 65,504.
+    # The texts above possibly do not use every weight, and the largest float16 number is 65,504.
     for name, weight in encoder.state_dict().items():
         stored = weight
         if dtype is not None:
@@ -340,7 +340,7 @@ def difference(
 
 
 def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -> str:
-    """Describe ``difference`` for token vectors, without hidden states and limit."""
+    """Describe the first difference for token vectors, which have no hidden states or limit."""
     special = set(encoder.special_ids.tolist())
     tokens = encoder.vocabulary.encode([text], language=language)[0]
     # The module of sentence-transformers makes no special tokens.

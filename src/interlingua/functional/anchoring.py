@@ -57,9 +57,9 @@ def mean_gap(
     Returns:
         Between 0 and 4.
     """
-    # Languages are numbered 0, 1 ... in the order of their codes. To read their
-    # number, the host would wait for the GPU. So there is a place for each row, and the places that
-    # are not used stay zero.
+    # Languages are numbered 0, 1 ... in the order of their codes. To know how many there are, the
+    # host would have to wait for the GPU. So ``sums`` and ``counts`` have one place for each row of
+    # the batch, and places without a language stay zero.
     ordered, order = language.sort()
     place = torch.zeros_like(language).index_copy(0, order[1:], (ordered.diff() != 0).cumsum(0))
     gaps = _unit(student) - _unit(target)
@@ -130,8 +130,8 @@ def soft_labels(
     Args:
         positives: cosine of each student's vector with its own target.
         student: cosines of each student's vector with the bank.
-        teacher: cosines of its target with the bank; no gradient flows into them.
-        temperature: tau > 0, of both, in cosine units.
+        teacher: cosines of each student's target with the bank; no gradient flows into them.
+        temperature: tau > 0, the same for student and teacher, in cosine units.
         excluded: vectors of the bank to leave out: those of the target's own sentence, which is
             already in the first column.
 
@@ -142,7 +142,7 @@ def soft_labels(
         ValueError: the temperature is not positive.
     """
     check_temperature(temperature)
-    # The first column is the target itself; the teacher's cosine of it with itself is 1.
+    # The first column is the target itself; in the teacher's row its cosine is 1.
     q = torch.cat([positives[:, None], student], dim=1) / temperature
     p = torch.cat([torch.ones_like(positives)[:, None], teacher], dim=1).detach() / temperature
     kept = torch.ones_like(q, dtype=torch.bool)
@@ -192,7 +192,7 @@ def split_softmax(
     negative = (x[owners] * h).sum(dim=1) / temperature
     # log(1 + sum_j e^(n_j - p)), shifted by the query's largest gap, so that nothing overflows
     gaps = negative - positive[owners]
-    # The largest gap of each query, but at least 0, which is the exponent of the 1.
+    # The largest gap of each query, but at least 0, because the term 1 of the sum is e^0.
     zeros = torch.zeros_like(positive)
     largest = zeros.scatter_reduce(0, owners, gaps.detach(), "amax", include_self=True)
     total = torch.exp(-largest).index_add(0, owners, torch.exp(gaps - largest[owners]))

@@ -202,8 +202,8 @@ def semantic_contrastive(
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
         temperature: tau > 0, in cosine units.
-        excluded: True at [i, j] if no sentence of pair i, on either side, counts as a negative of
-            pair j.
+        excluded: True at [i, j] if neither sentence of pair j counts as a negative of the
+            sentences of pair i.
 
     Returns:
         Nats, a mean over the 2B anchors.
@@ -271,19 +271,19 @@ def language_contrastive(
     *Symbols*: P the pairs of ``x`` and ``y``; Q ``others``, sentences without translation; N the
     number of sentences.
 
-    Differs from the paper: its factor gives the mean over the logarithms only if N is the number of
-    sentences and Q is empty; otherwise the loss becomes smaller as Q grows. The default is always
-    the mean, whose gradient does not depend on the size of the batch; ``literal`` is the printed
-    factor. The authors' normalizer is
-    not known. With the printed weight of 0.001 and 48 pairs, the gradient of the mean is millions
-    of times smaller than that of the semantic loss, and that of the ``sum`` is 390 times smaller.
+    Differs from the paper: its factor, with N as the number of sentences, gives the mean over the
+    logarithms only if Q is empty; otherwise the loss becomes smaller as Q grows. The default is
+    always the mean, whose gradient does not depend on the size of the batch; ``literal`` is the
+    printed factor. The normalizer that the authors used is not known. With the printed weight of
+    0.001 and 48 pairs, the gradient of the mean is millions of times smaller than that of the
+    semantic loss, and that of the ``sum`` is 390 times smaller.
 
     Args:
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
         others: embeddings of further sentences, of any language.
-        reduction: "mean" over the 2 B (N - 2) logarithms, "literal": their sum over N (N - 2), or
-            their "sum".
+        reduction: "mean" of the 2 B (N - 2) logarithms, "sum" of them, or "literal": the sum
+            divided by N (N - 2).
 
     Returns:
         Nats. The minimum is log 2 with "mean" and 2 B (N - 2) log 2 with "sum"; the loss reaches it
@@ -318,7 +318,9 @@ def language_contrastive(
 
 
 class _LanguageContrast(torch.autograd.Function):
-    """Sum over pairs n and sentences k, except a pair's own, of f(D), D = u_n . z_k.
+    """Sum of f(D), D = u_n . z_k, over pairs n and the sentences k that are not in pair n.
+
+    u_n is row n of ``differences``, z_k is row k of ``units``.
 
     f(D) = -log sigmoid(D) - log sigmoid(-D) is the bracket of Eq. (3). Its least value is log 4.
     f'(D) = tanh(D / 2), so forward also computes the gradients, for some pairs at a time. No
@@ -436,7 +438,7 @@ class _ChunkedSoftmax(torch.autograd.Function):
 def means_of_chunks(
     losses: Callable[[slice], dict[str, Float[Tensor, ""]]], rows: int, columns: int
 ) -> dict[str, Float[Tensor, ""]]:
-    """Compute means over rows of losses, a block of rows at a time.
+    """Compute the mean of each loss over all rows, a block of rows at a time.
 
     No intermediate value of a row is kept: the backward pass computes the row again.
 
@@ -483,7 +485,8 @@ def _some_logits(
 def _without_diagonal(excluded: Bool[Tensor, "b n"], device: torch.device) -> Bool[Tensor, "b n"]:
     """Return the mask without the positives.
 
-    The mask may exclude a positive, as it has the same meaning, but it must stay a candidate.
+    The mask may exclude a positive, since its two sentences have the same meaning, but the positive
+    must stay a candidate.
     """
     excluded = on_device(excluded, device)
     return excluded & ~torch.eye(*excluded.shape, dtype=torch.bool, device=excluded.device)

@@ -67,7 +67,7 @@ def score_neighbors(
 
     Args:
         similarities: cosine of x_i and its neighbors.
-        indices: the neighbors, into ``y_means``.
+        indices: of the neighbors in ``y_means``.
         x_means: a_x of every x.
         y_means: a_y of every y.
         margin: see ``margin_score``.

@@ -5,7 +5,8 @@ they take two gigabytes in float32. The loss needs only three numbers per token:
 the sum of the exponentials relative to it, and the target's logit. So the forward pass goes through
 the vocabulary tile by tile and keeps these three. If it finds a larger logit, it rescales the sum
 (the online softmax that FlashAttention uses). The backward pass goes through the tiles once more.
-On the CPU a kernel does both in one pass over a tile, by parts of the rows in several threads.
+On the CPU a kernel reads each tile only once in the forward pass and once in the backward pass;
+each of its threads takes a part of the rows.
 """
 
 from __future__ import annotations
@@ -274,9 +275,9 @@ def _by_rows(
 
 
 def _places(targets: Int64[Tensor, " n"], logits: Float[Tensor, "n w"]) -> tuple[Tensor, Tensor]:
-    """Return the column of each target, and whether it is within the columns.
+    """Return the column of each target, and whether the logits have such a column.
 
-    If not, the column has no meaning.
+    If they don't, the returned column has no meaning.
     """
     inside = (targets >= 0) & (targets < logits.shape[1])
     return targets.clamp(0, logits.shape[1] - 1), inside

@@ -122,9 +122,9 @@ def linear_token_divergence(
 ) -> Float[Tensor, " b"]:
     """Compute ``token_divergence(hidden @ weight.T, targets)`` with one (B, V) matrix in memory.
 
-    The matrix is overwritten in place: logits, then probabilities, then their gradient. Under
-    autocast, the two products with the vocabulary run in the autocast type, and the matrix is kept
-    in it; sums and logarithms stay in float32.
+    The matrix is overwritten in place: it holds first the logits, then the probabilities, then the
+    gradient along the logits. Under autocast, the two products with the vocabulary run in the
+    autocast type, and the matrix is kept in it; sums and logarithms stay in float32.
     """
     device = hidden.device.type
     if torch.is_autocast_enabled(device):

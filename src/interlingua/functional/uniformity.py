@@ -1,8 +1,8 @@
 """Regularizers that spread embeddings over the sphere.
 
 An alignment loss without a regularizer has its minimum where all embeddings are equal. A
-regularizer of this kind prevents that: it pushes each embedding away from its nearest neighbor, in
-place of a contrast with all others.
+regularizer of this kind prevents that: it pushes each embedding away from its nearest neighbor,
+where a contrast would push it away from all others.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
 
     .. math:: -\frac1B \sum_i \log \min_{j \ne i} \lVert x_i - x_j \rVert
 
-    The gradient flows through both a vector and its neighbor; which one is nearest is not
-    differentiated.
+    The gradient flows through both a vector and its nearest neighbor, but not through the choice of
+    that neighbor.
 
     Differs from the paper: as in its released code the embeddings are L2-normalized, the nearest
     neighbor has the largest inner product, and 1e-8 is added to each coordinate's difference and to

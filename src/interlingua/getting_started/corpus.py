@@ -42,8 +42,8 @@ def collect_bitexts(
 
     Returns:
         for each source, language code -> file. Only languages with at least ``MIN_SENTENCES``
-        distinct sentences over all sources are included. A list of names gives at most as many
-        pairs of a language as the language has sentences.
+        distinct sentences over all sources are included. For each language, a source of names
+        gives at most as many pairs as the language has distinct sentences.
 
     Raises:
         DataError: no language has enough.
@@ -93,7 +93,8 @@ def quickstart_corpus_config(
 ) -> PrepareConfig:
     """Return the configuration of ``interlingua prepare``.
 
-    Placeholders are removed from the messages. Sentences and names are held out by English text.
+    Placeholders are removed from the messages. Held-out sentences and names are chosen by
+    their English text.
     """
     by_name = {source.name: source for source in sources}
     configured = []

@@ -57,7 +57,7 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4) -> list
     texts = _read(folder)
     chosen = [code for code in _SHOWN_LANGUAGES if code in texts]
     others = [code for code in texts if code not in chosen]
-    # Languages with the most messages come first. Twice as many languages as are shown are chosen,
+    # Languages with the most messages come first. Choose twice as many languages as are shown,
     # because not all languages have every sentence.
     chosen += sorted(others, key=lambda code: -len(texts[code]))
     chosen = chosen[: 2 * _MOST_LANGUAGES]

@@ -102,7 +102,8 @@ def write_html(findings: QuickstartFindings, path: Path) -> None:
 
 def findings_headline(findings: QuickstartFindings) -> str:
     """Return the result in one sentence."""
-    # The headline is about retrieval across scripts, where texts match only by what was learned.
+    # The headline is about retrieval across scripts: there a model finds translations only by what
+    # it has learned.
     other = findings.average("sentences", "other")
     if other is None:
         return f"An encoder of {findings.languages} languages, trained from scratch"

@@ -56,7 +56,7 @@ from interlingua.training.loop import run_training
 from interlingua.training.result import TrainResult
 
 MEASURE_SECONDS = 35.0
-"""Set aside for measuring and reporting, but no more than ``MEASURE_SHARE`` of the budget."""
+"""Time reserved for measuring and reporting, but at most ``MEASURE_SHARE`` of the budget."""
 MEASURE_SHARE = 0.2
 MIN_TRAIN_SECONDS = 5.0
 _RECORD = "quickstart.json"
@@ -73,7 +73,7 @@ class Settings:
     output: Path
     """Folder for everything that is made."""
     budget_seconds: float
-    """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
+    """Wall time of the whole job; training gets the time that the other parts do not need."""
     steps: int | None = None
     """Training steps; default: as many as fit into the budget."""
     catalogues: tuple[Path, ...] = ()
@@ -299,7 +299,7 @@ def _measure(
 def _errors_only() -> Iterator[None]:
     """Silence the warning that a displayed message is cut.
 
-    The result files have the number of cut messages among the scored ones.
+    The result files contain the number of scored messages that were cut.
     """
     logger = logging.getLogger("interlingua")
     level = logger.level

@@ -73,7 +73,7 @@ class Average:
 
     @property
     def ratio(self) -> float:
-        """The encoder's P@1 over that of character n-grams."""
+        """The encoder's P@1, divided by that of character n-grams."""
         if not self.tfidf:
             return float("inf")
         return self.model / self.tfidf
@@ -108,7 +108,10 @@ def score_with_baselines(
 
 
 def averages(scores: Sequence[LanguageScore]) -> list[Average]:
-    """Compute the averages, sentences and other scripts first; empty groups are left out."""
+    """Compute the averages of all groups that have languages.
+
+    Sentences come before names, and other scripts before Latin script.
+    """
     found = []
     # In the order in which tables show them.
     kinds: tuple[LineKind, ...] = ("sentences", "names")

@@ -83,8 +83,8 @@ def _languages(scores: Sequence[LanguageScore]) -> Table:
             rows.append([score.name, str(score.messages), *cells])
         rows.append([])
     title = (
-        f"P@1 on held-out sentences, languages with {MIN_MESSAGES} or more (all of a language are"
-        " candidates)"
+        f"P@1 on held-out sentences, for languages with {MIN_MESSAGES} sentences or more (all"
+        " sentences of a language are candidates)"
     )
     head = ["language", "sentences", "random", "TF-IDF", "encoder", "to English", "from English"]
     return Table(title, head, rows)

@@ -26,9 +26,10 @@ def recipe(
     """Return the configuration of the training run.
 
     It differs from EMS's own settings, because training takes minutes instead of days. It has one
-    narrow layer (two learn more from a pair, one learns more in a minute). Embeddings start small
-    (N(0, 0.02); from N(0, 1) the same run finds a fourth as many translations), with a matching
-    learning rate. There is no dropout, because no pair is seen more than a few times. The
+    narrow layer: two layers would learn more from each pair, but one layer learns more in each
+    minute. Embeddings start small, from N(0, 0.02), with a matching learning rate; if they start
+    from N(0, 1), the same run finds only a quarter as many translations. There is no dropout,
+    because no pair is seen more than a few times. The
     catalogues are n-way parallel, so other translations of a batch's sentence are not counted as
     its negatives.
 

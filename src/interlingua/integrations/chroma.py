@@ -29,7 +29,7 @@ class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
         model: a model directory, a training run or ``hf:owner/name``; a directory is kept as an
             absolute path.
         device: cpu, cuda, cuda:1; None = the CPU.
-        dtype: to compute in: float32, bfloat16, float16 or int8.
+        dtype: data type of the computation: float32, bfloat16, float16 or int8.
         language: of all texts, in any code, if the model needs it.
 
     Raises:

@@ -15,12 +15,12 @@ except ImportError as error:
 class InterlinguaEmbeddings(Embeddings):
     """Embeddings of documents and queries for a vector store of LangChain.
 
-    The model's own prompts are used for each.
+    Documents and queries get the model's own prompts.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
         device: cpu, cuda, cuda:1; None = the CPU.
-        dtype: to compute in: float32, bfloat16, float16 or int8.
+        dtype: data type of the computation: float32, bfloat16, float16 or int8.
         language: of all texts, in any code, if the model needs it.
 
     Raises:

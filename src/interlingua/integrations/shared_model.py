@@ -56,7 +56,7 @@ class SearchModel:
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
         device: see ``shared_encoder``.
-        dtype: to compute in: float32, bfloat16, float16 or int8.
+        dtype: data type of the computation: float32, bfloat16, float16 or int8.
         language: of all texts, in any code, if the model needs it.
     """
 

@@ -30,8 +30,8 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         prompt: name of a prompt of the model, or a text to put in front; None = the model's
             default.
         language: of the texts, in any code, if the model needs it.
-        truncate_dim: elements to keep of each vector, the first ones; None = all.
-        dtype: to compute in: float32, bfloat16, float16 or int8.
+        truncate_dim: number of leading elements of each vector to keep; None = all.
+        dtype: data type of the computation: float32, bfloat16, float16 or int8.
         device: cpu, cuda, cuda:1; None = the CPU.
 
     Raises:
@@ -86,7 +86,7 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # A pickle holds the path; the model is loaded again where it is opened.
+        # A pickle holds the path; where the pickle is opened, the model is loaded again.
         state = dict(super().__getstate__())
         state.pop("_loaded", None)
         return state

@@ -2,9 +2,9 @@
 
 The teacher's vector of a sentence is its anchor: the student learns to put the sentence and all its
 translations there. A distance loss puts each vector near its anchor but does not check whether
-another anchor is nearer. So contrasts and soft labels also compare it with the anchors of many
-other sentences. These anchors are computed once, before the run, and stored in the bank, so that
-tens of thousands of negatives cost one matrix product per step and need no large batch.
+another anchor is nearer. So contrasts and soft labels also compare the vector with the anchors of
+many other sentences. These anchors are computed once, before the run, and stored in the bank, so
+that tens of thousands of negatives cost one matrix product per step and need no large batch.
 
 The distillation, the bidirectional contrast, the interpolated targets and the split softmax come
 from OmniSONAR (Omnilingual SONAR Team 2026). The soft labels come from IMASCL (Park et al. 2024).
@@ -55,8 +55,8 @@ class AnchorConfig(CheckedSettings):
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""
     known_languages: tuple[str, ...] = ()
-    """Languages that the teacher knows: the target of their sentences is the mean of both sides'
-    teacher vectors."""
+    """Languages that the teacher knows; for a sentence in one of them, the target is the mean of
+    the teacher's vectors of both sides of the pair."""
     student_reads: Literal["translations", "alternate", "both"] = "alternate"
     """Sides of the pairs to read; alternate: the pivot's side in one of every ``original_steps``
     steps, the other side in the remaining steps."""
@@ -136,8 +136,8 @@ class AnchorConfig(CheckedSettings):
 class Anchor(Objective):
     """Objective that moves a sentence and its translations to the teacher's vector of the sentence.
 
-    Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets
-    are the negatives.
+    The training loop fills the bank. Without a bank, a teacher embeds each batch, and the negatives
+    are the anchors of the batch.
 
     Args:
         config: the options.
@@ -182,7 +182,7 @@ class Anchor(Objective):
         batch, pairs = self.prepared(batch)
         read = self.anchors.reading(pairs, *self.reads(batch.step, training=self.training))
         vectors = self.encoder(read.sentences)
-        # Rows: B of each side that is read, then the altered originals, which may be none.
+        # Rows: B of each side that is read, then those of the altered originals, if there are any.
         sizes = [batch.a.batch_size] * len(read.targets)
         *students, hard = vectors.split([*sizes, len(vectors) - sum(sizes)])
         negatives = self.anchors.negatives(pairs, read, batch.step, self.all_gather)
@@ -225,17 +225,17 @@ class Anchor(Objective):
     def terms_of(
         self, negatives: Negatives, s: Rows, z: Rows, bank: Rows, rows: slice | None
     ) -> dict[str, Float[Tensor, ""]]:
-        """Compute the terms of some students, as means over these.
+        """Compute the terms for some of the student's vectors, as means over these vectors.
 
-        Two of the terms use the same product of the students with the bank.
+        Two of the terms use the same product of these vectors with the bank.
 
         Args:
-            negatives: of all students.
-            s: their vectors, of length 1.
+            negatives: the negatives of all the student's vectors.
+            s: all the student's vectors, of length 1.
             z: their targets, of length 1.
             bank: vectors of the teacher, of length 1.
-            rows: the students to compute the terms of; None: all of them. Only with None, the
-                result includes the term of the languages' means, because it reads all students.
+            rows: rows of ``s`` to compute the terms for; None: all rows. The term of the languages'
+                means needs all rows, so the result includes this term only with None.
         """
         config = self.config
         terms = {}
@@ -262,8 +262,10 @@ class Anchor(Objective):
                 excluded = excluded | (same.languages[:, None] != negatives.languages)
             terms["side"] = contrast(inner_products(x, s), excluded=excluded)
         if config.from_bank_weight:
-            # Eq. (9), teacher to student: an anchor has to find its student among all sentences of
-            # the anchor's language, so features that a language's sentences share do not help.
+            # Eq. (9), teacher to student: a target has to find the student's vector of its sentence
+            # among the student's vectors of the batch and the bank's vectors. The bank has only
+            # sentences of the anchor's language, so features that the sentences of one language
+            # share do not help.
             others = torch.cat([inner_products(target, s), labels], dim=1)
             excluded = torch.cat([same.pairs, same.same_meaning], dim=1)
             terms["from_bank"] = contrast(others, excluded=excluded)

@@ -89,8 +89,8 @@ class CombinationConfig(CheckedSettings):
     """Terms by label: ``method``, ``weight`` (default 1) and that method's options, each in a table
     ``[method.terms.LABEL]``."""
     share_passes: bool = True
-    """Encode a sentence that several terms read only once, so that these terms see the same
-    dropout; false: each term encodes it with its own dropout."""
+    """Encode a sentence only once if several terms read it, so that these terms see the same
+    dropout; false: each term encodes the sentence with its own dropout."""
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -242,9 +242,10 @@ class Combination(Objective):
         return None
 
     def parts_by_label(self) -> dict[str, Objective]:
-        """Return the methods by label, with the values that the training loop has set here."""
+        """Return the methods by label, with the current ``all_gather`` and ``total_steps``."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
-        # The loop sets them after the methods are made; evaluations have another ``all_gather``.
+        # The training loop sets these attributes of the combination only after the methods are
+        # made, and evaluations use another ``all_gather``.
         for method in methods.values():
             method.all_gather = self.all_gather
             method.total_steps = self.total_steps

@@ -27,7 +27,7 @@ from interlingua.storage.files import PathLike
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CrossEncoderConfig(CheckedSettings):
-    """Options of how pairs are read and scored."""
+    """Options for reading and scoring pairs."""
 
     both_orders: bool = True
     """Train on (a, b) and on (b, a), as the authors' example does."""

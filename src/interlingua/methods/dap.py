@@ -49,8 +49,8 @@ class DAPConfig(CheckedSettings):
     """Divisor of the cosines of the ranking, as in the released code; the paper has inner products
     instead."""
     ranking: Literal["forward", "both"] = "forward"
-    """forward: the other language's sentences rank the pivot's, Eq. (5); both: also the other way,
-    averaged."""
+    """forward: the other language's sentences rank the pivot's sentences, Eq. (5); both: the mean
+    of this ranking and the reverse one."""
     projection: bool = True
     """Rank by the outputs of a tanh layer over the embeddings, as the released code does; the layer
     is not exported."""
@@ -89,7 +89,7 @@ class PredictedSide(NamedTuple):
     arrangement: TranslationArrangement
     """Arrangement of both in the head, and the tokens to be predicted."""
     tag_rows: Int64[Tensor, " n"] | None
-    """Rows of the tags of the sentences' languages; None = they are in the pivot."""
+    """Rows of the tags of the sentences' languages; None = all sentences are in the pivot."""
 
 
 class DAPInputs(NamedTuple):
@@ -101,7 +101,7 @@ class DAPInputs(NamedTuple):
 
 
 class DAP(Objective):
-    """Ranks translations, and predicts a translation's tokens from the states of a sentence.
+    """Objective that ranks translations, and predicts their tokens from a sentence's states.
 
     Args:
         config: the options.
@@ -220,7 +220,9 @@ class DAP(Objective):
         return torch.stack(losses).mean()
 
     def ways(self, size: int) -> list[tuple[range, range]]:
-        """Return rows of [x; y] to read, and those of their translations to predict (Table 5).
+        """Return for each direction the rows of [x; y] to read and the rows to predict (Table 5).
+
+        The rows to predict are the translations of the rows to read.
 
         Args:
             size: number B of pairs; the first B rows are in other languages, the next B rows in
@@ -230,7 +232,7 @@ class DAP(Objective):
             return [(range(size), range(size, 2 * size))]
         if self.config.direction == "from_pivot":
             return [(range(size, 2 * size), range(size))]
-        # Both: the second half of the pairs into the pivot, the first half out of it.
+        # Both: translate the second half of the pairs into the pivot, the first half from it.
         half = size // 2
         return [
             (range(half, size), range(size + half, 2 * size)),

@@ -1,11 +1,11 @@
 """EMS: efficient and effective massively multilingual sentence embeddings (Mao et al. 2023).
 
 The encoder embeds both sentences of a pair, Eq. (1), and two objectives train it together, Eq.
-(12). Cross-lingual token-level reconstruction (XTR): from the vector of one sentence and a tag of
-the other language a head predicts how often each token occurs in the translation, as one
-distribution over the vocabulary without any order, Eq. (2)-(7). Sentence-level contrast: the
-projected vectors of translations find each other in the batch, Eq. (8)-(11). No decoder and no
-pretrained model is needed.
+(12). Cross-lingual token-level reconstruction (XTR): a head receives the vector of one sentence and
+a tag of the other language. It predicts how often each token occurs in the translation, as one
+distribution over the vocabulary that ignores the order of the tokens, Eq. (2)-(7).
+Sentence-level contrast: the projected vectors of translations find each other in the batch, Eq.
+(8)-(11). No decoder and no pretrained model is needed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EMSConfig(CheckedSettings):
     """EMS and its ablations (Table XIV of the paper); the defaults are the paper's EMS."""
 
     generative: Literal["xtr", "ugt", "none"] = "xtr"
-    """xtr: predict the translation's tokens; ugt: predict also a masked token of the sentence
+    """xtr: predict the translation's tokens; ugt: also predict a masked token of the sentence
     itself; none: "- L_XTR"."""
     contrastive: Literal["softmax", "ams", "none"] = "softmax"
     """softmax: Eq. (8); ams: LaBSE's additive margin, "LaBSE-EMS"; none: "- L_cntrs"."""
@@ -75,7 +75,7 @@ class EMSConfig(CheckedSettings):
     """Codes of the languages that get a tag; default: those with a tag in the vocabulary, else the
     corpus's."""
     shared_embedding: bool = False
-    """Predict with the encoder's word embeddings in place of a matrix of the head's own, "share
+    """Predict with the encoder's word embeddings in place of the head's own matrix, "share
     L_emb"."""
     code_targets: bool = False
     """Use the targets of the released code: each distinct token counts 1/|S| once, whereas Eq. (7)
@@ -162,7 +162,8 @@ class EMS(Objective):
             self.mask_id = encoder.vocabulary.mask_id  # raises where the vocabulary has none
         self.predict: TokenPredictionHead | None = None
         if config.generative != "none":
-            # The tags are made even if they are not used, so that later random numbers are equal.
+            # The tags are made even if they are not used, so that later random numbers do not
+            # depend on this option.
             tags = LanguageTags(languages, config.language_dim, dropout=config.tag_dropout)
             self.predict = TokenPredictionHead(
                 encoder.dim,
@@ -259,7 +260,7 @@ class EMS(Objective):
     ) -> tuple[TokenBatch, TokenBatch, Int64[Tensor, " 2*b"] | None]:
         """Return the encoder's input of both sides, and the hidden tokens to predict, if any.
 
-        There is one token per row of [a; b].
+        If there are hidden tokens to predict, each row of [a; b] has one.
         """
         a, b = batch.a, batch.b
         if not self.hides_tokens:

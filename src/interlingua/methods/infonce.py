@@ -67,7 +67,8 @@ class InfoNCE(Objective):
     def __init__(self, config: InfoNCEConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
         self.project: nn.Module = nn.Identity()
-        # The head is made even if it is not used, so that later random numbers are the same.
+        # The head is made even if it is not used, so that later random numbers do not depend on
+        # this option.
         head = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
         if config.projection:
             self.project = head

@@ -172,7 +172,7 @@ class InfoXLM(TLM):
         a = pairs.a
         b = pairs.b
         if self.config.contrast_masked:
-            # Other places than those of the language models, so that other tokens are hidden.
+            # These places differ from the language models' places, so other tokens are hidden.
             a = self.mask(a, pairs.place("a")._replace(side="xlco a")).batch
             b = self.mask(b, pairs.place("b")._replace(side="xlco b")).batch
         size = a.batch_size
@@ -193,7 +193,7 @@ class InfoXLM(TLM):
     def mixed(self, side: TokenBatch, heads: list[bool]) -> EncoderInput:
         """Join sentences 2i and 2i + 1 into one sequence, ordered by the coin of 2i.
 
-        The last sentence of an odd number is left out.
+        If the number of sentences is odd, the last one is left out.
         """
         evens = range(0, side.batch_size - 1, 2)
         first = take(side, [row + heads[row] for row in evens])

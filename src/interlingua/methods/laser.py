@@ -40,7 +40,7 @@ class LASERConfig(CheckedSettings):
     """The options of LASER's decoder; section [encoder] specifies the encoder."""
 
     decoder: Literal["lstm", "transformer"] = "lstm"
-    """lstm: LASER's; transformer: without cross-attention, as fairseq's laser_transformer."""
+    """lstm: LASER's; transformer: without cross-attention, like fairseq's laser_transformer."""
     autoregressive: bool = True
     """The decoder is shown the tokens before the one to be predicted; False: only positions
     (transformer only)."""
@@ -50,8 +50,8 @@ class LASERConfig(CheckedSettings):
     language_dim: Annotated[int, Between(0, 65_536)] = 32
     """Width of the target language's vector in the decoder; 0 = no such vector."""
     languages: tuple[str, ...] = ()
-    """Codes of the languages it can translate into; default: ``targets``, or the vocabulary's, else
-    the corpus's."""
+    """Codes of the languages that the decoder can translate into; default: ``targets``, else the
+    vocabulary's languages, else the corpus's."""
     token_dim: Dim = 320
     """Width of the decoder's token embeddings."""
     hidden_dim: Dim = 2048

@@ -1,10 +1,10 @@
 """Matryoshka representation learning (Kusupati et al. 2022): prefixes that are embeddings too.
 
 An ordinary loss spreads what it learns over all elements of an embedding, so none can be left out.
-Here the encoder runs once and the method's own loss is then computed for several prefixes of the
-sentence embeddings, the first d elements for each d of ``dims``, and added up. Early elements are
-part of every prefix and receive the gradients of all of these losses, so what matters most ends up
-there, and an embedding can be cut to one of the widths after training.
+Here the encoder runs once. The method's own loss is then computed for several prefixes of the
+sentence embeddings (the first d elements, for each d of ``dims``), and these losses are added up.
+Early elements are part of every prefix and receive the gradients of all of these losses, so what
+matters most ends up there, and an embedding can be cut to one of the widths after training.
 
 Only terms that read sentence embeddings and no other output of the encoder have prefixes; a method
 calls ``Objective.nested`` for these. Terms that read token states, such as masked language
@@ -106,7 +106,7 @@ class Matryoshka(CheckedSettings):
         """Compute the weighted loss of each prefix for several losses that share work.
 
         Args:
-            losses: by name, of embeddings of any width.
+            losses: function that returns the losses by name, for embeddings of any width.
             embeddings: cut to the same width each time.
 
         Returns:
@@ -130,8 +130,8 @@ def nested_together(
 
     Args:
         matryoshka: None = only whole embeddings.
-        losses: the terms by name, of embeddings of any width.
-        embeddings: of the sentences, and those that they are compared with.
+        losses: function that returns the terms by name, for embeddings of any width.
+        embeddings: those of the sentences, and the embeddings to compare them with.
     """
     if matryoshka is None:
         return {**losses(*embeddings)}

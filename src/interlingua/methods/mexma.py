@@ -48,8 +48,8 @@ class MEXMAConfig(CheckedSettings):
     koleo_weight: Weight = 0.01
     """Weight of KoLeo, a mean over both sides; 0 = none."""
     symmetrical: bool = True
-    """Both sides are read masked and clean; False: one side masked, the other clean, by a coin for
-    each pair."""
+    """Both sides are read masked and clean; False: one side is read masked and the other clean, and
+    a coin flip decides this for each pair."""
     token_gradients: bool = True
     """The unmasking trains the encoder through the masked tokens' states too; False: only through
     sentence vectors."""
@@ -61,8 +61,8 @@ class MEXMAConfig(CheckedSettings):
     cosine: bool = True
     """The contrastive alignment compares by the cosine; False: by the inner product."""
     exclude_repeats: bool = False
-    """Pairs that say the same (as in n-way parallel corpora) are not negatives of the contrastive
-    alignment."""
+    """Pairs with the same meaning (as in n-way parallel corpora) are not negatives of each other in
+    the contrastive alignment."""
     koleo_normalize: bool = True
     """Compute KoLeo on vectors of length 1, as in the released code; False: on the vectors
     themselves, as printed in the paper."""
@@ -98,7 +98,7 @@ class MEXMAConfig(CheckedSettings):
         """Refuse options that have no effect."""
         contrastive = ("temperature", "cosine", "exclude_repeats")
         is_squared = self.alignment != "contrastive"
-        # "masked" alignment compares vectors of masked sentences, so it needs masks without L_mlm
+        # "masked" alignment compares vectors of masked sentences: it needs masks even without L_mlm
         masks_nothing = not self.mlm_weight and self.alignment != "masked"
         refuse_unread(
             self, "alignment", *contrastive, reason="align_weight = 0", when=not self.align_weight
@@ -127,7 +127,7 @@ class HiddenTokens(NamedTuple):
     ids: Int64[Tensor, " h"]
     """Their original ids."""
     side: Int64[Tensor, " h"]
-    """0 on side A, 1 on side B; all 0 where a pair has one masked sentence."""
+    """0 on side A, 1 on side B; all 0 if each pair has only one masked sentence."""
 
 
 class MEXMAInputs(NamedTuple):

@@ -1,11 +1,11 @@
 """Language-agnostic multilingual retrieval with contrastive learning (Hu et al. 2022).
 
 A dual encoder learns to search from English questions and passages only, Eq. (1). Two further
-losses on other text carry that over to other languages. The semantic contrast brings translations
-together and keeps all other sentences apart, Eq. (2). The language contrast asks that a sentence
-and its translation be equally near to any third sentence, Eq. (3): then similarities do not reveal
-which language a text is in. Both affect only the passage encoder; with the question encoder too,
-training was unstable for the authors.
+losses, on other text, extend the search to other languages. The semantic contrast brings
+translations together and keeps all other sentences apart, Eq. (2). The language contrast requires a
+sentence and its translation to be equally near to any third sentence, Eq. (3), so that similarities
+do not reveal which language a text is in. Both losses train only the passage encoder; when they
+also trained the question encoder, training was unstable for the authors.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class MultilingualIRConfig(CheckedSettings):
     """Reduction of Eq. (3). sum: over pairs and sentences; it grows with the batch. mean: over the
     logarithms in this sum, so that one weight fits every batch; with P pairs and N sentences, the
     weight w of the sum corresponds to the weight w * 2P (N - 2) of the mean. literal: with the
-    factor printed in Eq. (3), which makes the loss smaller as Q grows. With the printed weight,
-    mean and literal train nothing."""
+    factor printed in Eq. (3), which makes the loss smaller as Q grows. With the weight that the
+    paper prints, mean and literal train nothing."""
     exclude_repeats: bool = False
-    """Don't count a passage as a negative of a question if it is equal to the question's answer (if
-    another question has it as its answer or as a hard negative); don't count pairs that share a
+    """Don't count a passage as a negative of a question if it is equal to the question's answer (it
+    may be the answer or a hard negative of another question); don't count pairs that share a
     sentence as negatives of each other."""
 
     def __post_init__(self) -> None:
@@ -219,7 +219,7 @@ class MultilingualIR(Objective):
         return self.nested(contrast, z_i, z_j)  # Eq. (2)
 
     def equalize(self, texts: TokenBatch, num_pairs: int) -> Term:
-        """Compute L_langCL: others are as near to a sentence as to its translation."""
+        """Compute L_langCL: other sentences are as near to a sentence as to its translation."""
         z_i, z_j, *z_k = self.passages(texts, num_pairs)
         self.need_others(len(z_i) + sum(map(len, z_k)), "pair of translations", "data.batch_size")
         equalize = partial(language_contrastive, reduction=self.config.language_reduction)
@@ -244,7 +244,7 @@ class MultilingualIR(Objective):
         return (self.encoder, self.question_encoder)
 
     def save(self, folder: PathLike) -> None:
-        """Write the passage tower and, in a folder inside its own, a separate question tower."""
+        """Write the passage tower and, if it is separate, the question tower in a subfolder."""
         DualEncoder(self.encoder, self.question_encoder).save(folder)
 
 

@@ -1,10 +1,10 @@
 """The base class of all training objectives.
 
 An objective is a module that owns everything a paper trains: the encoder, the heads and teachers
-that only training needs, and the loss. The training loop knows no method. It calls the objective on
-a micro-batch, differentiates ``LossOutput.loss``, makes the optimizer's step and calls
-``after_step``; in the end it calls ``save``. The loop sets two attributes that a single process
-can't know: ``total_steps`` and ``all_gather``.
+that only training needs, and the loss. The training loop does not depend on the method. It calls
+the objective on a micro-batch, differentiates ``LossOutput.loss``, makes the optimizer's step and
+calls ``after_step``; in the end it calls ``save``. The loop sets two attributes that a single
+process can't know: ``total_steps`` and ``all_gather``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Objective(nn.Module, ABC):
     """True if the method reads sentences through ``as_written``, so that a run can give it other
     forms of the sentences."""
     written_forms: WrittenForms | None = None
-    """Function that rewrites some of the sentences to encode in another form; see
+    """Function that puts some of the sentences into another form before they are encoded; see
     ``write_forms``."""
     in_parts: ClassVar[bool] = True
     """True if all encoder passes are calls of ``encoder(...)`` or ``encoder.tokens(...)``, so that
@@ -102,7 +102,7 @@ class Objective(nn.Module, ABC):
     def feeds_for(cls, config: Any) -> tuple[FeedName, ...]:
         """Return the feeds that an objective of this config takes.
 
-        They are ``feeds`` unless options decide about them.
+        They are ``feeds`` unless they depend on options.
         """
         return cls.feeds
 
@@ -110,7 +110,7 @@ class Objective(nn.Module, ABC):
     def label_kind_for(cls, config: Any) -> LabelKind | None:
         """Return the kind of labels that an objective of this config learns from.
 
-        It is ``label_kind`` unless options decide about it.
+        It is ``label_kind`` unless it depends on options.
         """
         return cls.label_kind
 
@@ -147,7 +147,7 @@ class Objective(nn.Module, ABC):
         return batch if inputs is None else PreparedBatch(batch, inputs)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> LossOutput:
-        """Call ``forward``, and refuse all results but a ``LossOutput`` of scalars.
+        """Call ``forward``, and refuse a result that is not a ``LossOutput`` of scalars.
 
         Every call goes through this method: a call of the objective itself, of a term of a
         combination, or of a wrapper for several processes.
@@ -348,7 +348,7 @@ class Objective(nn.Module, ABC):
         Args:
             loss: function of embeddings of any width; if it contains a head, the head reads
                 ``full_width(prefix, self.encoder.dim)``.
-            embeddings: those of the sentences, and those that they are compared with.
+            embeddings: those of the sentences, and the embeddings to compare them with.
         """
         if self.matryoshka is None:
             return loss(*embeddings)

@@ -74,7 +74,7 @@ class TeacherInputs(NamedTuple):
     read: tuple[TokenBatch, TokenBatch]
     """Questions and passages as the student reads them."""
     languages: tuple[Int64[Tensor, " b"], Int64[Tensor, " n"]]
-    """Codes of the questions and of the passages."""
+    """Language codes of the questions and of the passages."""
 
 
 class TeacherSimilarity(Objective):

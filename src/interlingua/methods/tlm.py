@@ -199,7 +199,7 @@ class TLM(Objective):
             tokens' positions; None = in each sequence, they count from 0.
 
         Raises:
-            DataError: the encoder has no positions for two sentences together.
+            DataError: the encoder has too few positions for two sentences together.
         """
         skip = 0  # XLM keeps both sentences whole
         if not self.config.reset_positions:

@@ -5,8 +5,9 @@ the best one is kept: one pair for every text of x (forward) and one for every t
 A retrieval then chooses among these: one direction as it is, the pairs that both agree on, or the
 pairs of both by descending score, each text once (``max``).
 
-Neighbors come in blocks, from memory or from disk. Arrays as long as the corpora are in memory, or
-in mapped files of a folder. Memory then holds a block of either side, and a byte per text.
+Neighbors come in blocks, from memory or from disk. Arrays with one entry per text are in memory, or
+in mapped files of a folder. With mapped files, memory holds a block of either side, and a byte per
+text.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from interlingua.retrieval.topk.exact import Neighbors, mutual_topk
 from interlingua.runtime.portions import ceil_div
 
 Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]
-"""Marks pairs, by the rows of x and of y, that are not translations, whatever their score."""
+"""A test that takes the rows of pairs in x and in y, and marks the pairs that are not translations,
+whatever their score."""
 CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])
 FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
 """A pair: its score, its cosine, the numbers of both texts, and for each text how many texts of the
@@ -67,7 +69,8 @@ def best_both_ways(
     Args:
         x: (n, d), rows of length 1, in memory or mapped.
         y: (m, d), vectors of the target.
-        k: neighbors scored, and averaged over in the margin; fewer where a side is smaller.
+        k: number of neighbors that are scored and that the margin averages over; fewer if a side
+            is smaller.
         margin: which score.
 
     Returns:
@@ -209,7 +212,8 @@ class CandidatePairs:
             sizes: texts of ``x`` and ``y``.
             margin: which score.
             folder: for mapped files; everything is in memory by default.
-            means: mean similarity of each text to its neighbors, if not those of ``blocks`` count.
+            means: mean similarity of each text to its neighbors; by default it is computed from
+                ``blocks``.
         """
 
         def zeros_of(name: str, dtype: Any, size: int) -> np.ndarray:
@@ -226,7 +230,7 @@ class CandidatePairs:
             for start, (similarities, indices) in blocks(side):
                 part = own_means[side][start : start + len(similarities)]
                 part[:] = similarities.mean(dim=1).numpy()
-                # Counted before they are added: adding in place counts a repeated index only once.
+                # Equal indices are counted first: adding in place counts each index only once.
                 nearest, times = np.unique(indices[:, 0].numpy(), return_counts=True)
                 hubs[_OTHER[side]][nearest] += times.astype(np.int32)
         # The second pass scores. The pairs of all x come first, those of all y behind them.
@@ -321,7 +325,7 @@ def _score_block(
 
 
 def without_partners(neighbors: Neighbors, partners: Int64[ndarray, " n"]) -> Neighbors:
-    """Remove the partner of each text from its neighbors; repeat the last of the others instead.
+    """Remove the partner of each text from its neighbors; repeat the last other one in its place.
 
     Args:
         neighbors: of n texts, the nearest first.

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +28,7 @@ from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.identify import LanguageCheck
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.cleaning.scripts import letter_widths, script_numbers, scripts_of
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, MissingExtraError, require_extra
 from interlingua.mining.defaults import GLOSSARY
 
 SLACK = 15.0
@@ -71,7 +71,7 @@ class Pairs(NamedTuple):
 class Check:
     """A measure of mined pairs, and the values of it that are accepted.
 
-    A check of your own is a subclass with a ``score``, which is then named as
+    A user's own check is a subclass that has the method ``score``. The subclass is named as
     ``package.module:Class``. An object of it sees the pairs of one run, in the order of their
     scores.
 
@@ -82,7 +82,8 @@ class Check:
         label: of a value on the page of samples; default: the name.
         unit: of a value on that page: ``%`` for shares, ``ratio``, or nothing.
         default_limit: value from which a pair is rejected by default.
-        is_upper_limit: whether values at the limit and above are rejected, or those below it.
+        is_upper_limit: True if values at the limit and above are rejected, False if values below it
+            are rejected.
         is_of_pair: whether it depends only on the pair, so that a rejected pair can be excluded
             before the retrieval.
         needs_fields: whether it depends on further values of a pair in the file.
@@ -196,7 +197,7 @@ class EmptySide(Check):
     name = "empty"
     measures = "letters and digits of the larger side plus 1, divided by those of the other side"
     reason = "hardly any text"
-    label = "letters for one of the other side"
+    label = "letters per letter of the other side"
     unit = "ratio"
     default_limit = 10
 
@@ -209,7 +210,7 @@ class CopiedWords(Check):
     """One side is not a copy of the other."""
 
     name = "copied"
-    measures = "share of the words of the side with fewer words that the other side also has"
+    measures = "on the side with fewer words, share of the words that the other side also has"
     reason = "copied text"
     label = "words copied"
     unit = "%"
@@ -271,7 +272,7 @@ class Hubness(Check):
     name = "hub"
     measures = "texts that have one side as their nearest, scaled to sides of equal size"
     reason = "hub"
-    label = "nearest of how many"
+    label = "texts that have one side as their nearest"
     default_limit = 20
     is_of_pair = False
 
@@ -298,22 +299,32 @@ class CheckPlan:
         columns: checks that are measured, each as ``find_check`` takes it.
         limits: checks that reject, each with its limit.
         glossary: file of the terms; None = there is none.
+        left_out: checks that ``all`` leaves out, each with the reason.
     """
 
     columns: tuple[str, ...]
     limits: Mapping[str, float]
     glossary: Path | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, columns: str, rejecting: str, glossary: Path | None = None) -> CheckPlan:
+    def parse(
+        cls,
+        columns: str,
+        rejecting: str,
+        glossary: Path | None = None,
+        *,
+        without: Mapping[str, str] | None = None,
+    ) -> CheckPlan:
         """Parse a plan from comma-separated lists.
 
         Args:
-            columns: names, ``all`` for every one that is built in; those that reject are measured
-                anyway.
+            columns: names, or ``all`` for every built-in check that can run; checks that reject are
+                measured in any case.
             rejecting: names with or without a limit, ``length=2.5,script``; ``none`` or an empty
                 text if no check rejects.
-            glossary: file of the terms, which are then measured.
+            glossary: file of the terms; with it, the check of terms is measured too.
+            without: further checks that ``all`` leaves out, each with the reason.
 
         Raises:
             ConfigError: there is no such check, a limit is not a number, or terms are to be checked
@@ -326,8 +337,10 @@ class CheckPlan:
             if equals:
                 limits[name] = _number(name, limit)
         requested = _split(columns)
+        left_out: dict[str, str] = {}
         if columns.strip() == "all":
-            requested = [name for name in CHECKS if name != GLOSSARY]
+            left_out = _left_out_of_all(glossary, limits) | dict(without or {})
+            requested = [name for name in CHECKS if name not in left_out]
         if glossary is not None:
             requested.append(GLOSSARY)
         elif GLOSSARY in requested or GLOSSARY in limits:
@@ -338,12 +351,32 @@ class CheckPlan:
         # Columns have a fixed order, independent of the order of names: built-in ones first.
         known = [name for name in CHECKS if name in requested or name in limits]
         others = [name for name in dict.fromkeys([*requested, *limits]) if name not in CHECKS]
-        return cls((*known, *others), limits, glossary)
+        return cls((*known, *others), limits, glossary, left_out)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of the checks that are measured."""
         return tuple(find_check(name).name for name in self.columns)
+
+    def lines(self) -> list[str]:
+        """Return a line on the checks that ``all`` leaves out, or none."""
+        if not self.left_out:
+            return []
+        reasons = ", ".join(f"{name} ({reason})" for name, reason in self.left_out.items())
+        return [f"left out of --check all: {reasons}"]
+
+
+def _left_out_of_all(glossary: Path | None, limits: Mapping[str, float]) -> dict[str, str]:
+    """Return the checks that cannot run here unless they are named, each with the reason."""
+    found = {}
+    if glossary is None and GLOSSARY not in limits:
+        found[GLOSSARY] = "needs --glossary"
+    if "language" not in limits:
+        try:
+            require_extra("py3langid", extra="langid")
+        except MissingExtraError as error:
+            found["language"] = str(error)
+    return found
 
 
 NO_CHECKS = CheckPlan((), {})
@@ -375,7 +408,7 @@ class Checker:
     def measure(self, pairs: Pairs) -> dict[str, Float64[ndarray, " n"]]:
         """Compute the columns of some pairs.
 
-        A pair that another check rejects makes no later pair a duplicate.
+        The check of duplicates ignores pairs that another check rejects.
         """
         columns: dict[str, Float64[ndarray, " n"]] = {}
         # The check of duplicates runs after all others, but its column keeps its position.
@@ -450,8 +483,8 @@ def hubs_of(
         hub_x: for each pair's source, the number of targets that have it as their nearest.
         hub_y: the same for its target, counted over the sources.
         n: texts of the sources' side.
-        m: texts of the targets' side. If it is the longer one, a source is the nearest of ``m / n``
-            texts on average; that many count as one.
+        m: texts of the targets' side. If this side has more texts, a source is the nearest of
+            ``m / n`` texts on average, and its number is divided by ``m / n``.
     """
     source_hubs = hub_x / max(1.0, m / n)
     target_hubs = hub_y / max(1.0, n / m)
@@ -468,7 +501,7 @@ def length_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[nda
 
 
 def empty_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[ndarray, " n"]:
-    """Compare the letters and digits of both sides, in Latin letters' worth.
+    """Compare the letters and digits of both sides, in equivalents of Latin letters.
 
     The value is (a + 1) / max(b, 0.1) for the larger count a and the smaller count b. It is at
     least 10 if a side has neither letter nor digit. For longer texts ``length_ratios`` rejects
@@ -479,7 +512,7 @@ def empty_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[ndar
 
 
 def _letters_and_digits(texts: Sequence[str]) -> Float64[ndarray, " n"]:
-    """Count the letters of each text in Latin letters' worth, and its digits."""
+    """Count the letters of each text, in equivalents of Latin letters, and its digits."""
     widths = letter_widths().copy()
     # Script 0 holds digits, and spaces and signs, which do not count.
     widths[0] = 0
@@ -563,7 +596,7 @@ def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"
 
 
 def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray, " n"]:
-    """Sum the widths of each text's characters by their script."""
+    """Sum the widths of each text's characters; the script of a character determines its width."""
     if not len(texts):
         return np.zeros(0)
     # All texts at once, a line each: a loop over characters in Python would be far slower.

@@ -1,4 +1,4 @@
-"""Defaults of mining, scoring and aligning, and the types of options that verbs share with them.
+"""Defaults of mining, scoring and aligning, and the types of options that several verbs share.
 
 They have a module of their own, so that ``--help`` can show them without loading numpy.
 """

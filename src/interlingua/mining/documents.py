@@ -1,11 +1,12 @@
 """Mining within matched documents: matching of documents, and the search within each pair.
 
 If both sides say which document each line belongs to, a translation is searched for in the
-matching documents only. Each pair of documents is a small search of its own. The k nearest of a
-text in a short document are all the texts there are, so their mean says little about the text; the
-mean of the margin is therefore taken over the k nearest among the document and a sample of all
-texts of the other side, the background. The neighbors in the background are searched for a group of
-documents at a time, as large products are much faster than many small ones.
+matching documents only. Each pair of documents is a small search of its own. If the matched
+document is short, the k nearest of a text are all texts of this document, so their mean says little
+about the text. The mean of the margin is therefore taken over the k nearest among the document and
+a sample of all texts of the other side, the background. The neighbors in the background are
+searched for a group of documents at a time, as large products are much faster than many small
+ones.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def without_language(url: str, pattern: re.Pattern[str]) -> str:
         pattern: see ``language_pattern``.
     """
     bare = re.sub(r"^[a-z]+://(?:www\d?\.)?", "", url.strip().lower())
-    # Runs of separators become one: if a code was taken out, two of them now touch.
+    # Several separators in a row become one: the removal of a code leaves two in a row.
     return re.sub(r"[\W_]+", "/", pattern.sub("", bare)).strip("/")
 
 
@@ -161,7 +162,7 @@ class _Documents(NamedTuple):
     Attributes:
         keys: of the documents, ascending.
         starts: where the lines of each document start in ``texts``; one more for the end.
-        texts: of all lines that are not blank, one document behind the other.
+        texts: numbers of the texts of all lines that are not blank, document after document.
     """
 
     keys: UInt64[ndarray, " d"]
@@ -249,7 +250,7 @@ def collect_document_pairs(
         progress.advance(stop - start)
     sizes = [f"{len(side.keys):,}" for side in sides]
     note = (
-        f"{len(matches):,} of {count:,} matches name documents of both sides, which have"
+        f"{len(matches):,} of {count:,} matches name documents of both sides; the sides have"
         f" {' and '.join(sizes)} documents"
     )
     return _each_once(np.concatenate(found), len(x), len(y)), note

@@ -36,6 +36,7 @@ from interlingua.mining.calibration.calibration import (
     doubted,
     expected_cuts,
     precision_interval,
+    share_interval,
 )
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
 from interlingua.mining.pair_cut import PairCut
@@ -66,6 +67,8 @@ REJECTED = "rejected pairs"
 BELOW = "below the threshold"
 IMPROBABLE = "improbable"
 JUDGED_BAD = "judged bad"
+SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Precisions whose cuts are shown in reports."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _LOOKED_AT = 1_000_000
 """Maximum number of pairs of a stream from which the quantiles are computed."""
@@ -130,8 +133,11 @@ class Filter:
         reasons: reason -> pairs rejected for it; a pair may have several.
         threshold: from the options, or found for the precision.
         prior: share of right pairs, from the options or estimated.
+        expected: number of right pairs expected among the pairs passed to ``learn``.
         cuts: pairs expected at each precision among the pairs passed to ``learn``.
-        interval: in which the true precision of the kept pairs is expected, if one is requested.
+        interval: in which the true precision of the kept pairs is expected, if a precision is
+            requested.
+        share_interval: in which the true share of right pairs is expected, if it is estimated.
         learned_from: description of the pairs passed to ``learn``.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
@@ -166,8 +172,10 @@ class Filter:
         self.reasons: Counter[str] = Counter()
         self.threshold = cut.least_score
         self.prior = cut.known_prior
+        self.expected = 0.0
         self.cuts: tuple[Cut, ...] = ()
         self.interval: tuple[float, float] | None = None
+        self.share_interval: tuple[float, float] | None = None
         self.learned_from = "the first pairs of the stream"
         self.first_scores: list[Float64[ndarray, " n"]] = []
         self._has_learned = calibration is None
@@ -188,8 +196,10 @@ class Filter:
         if self.prior is None and self.calibration.basis == "gold":
             self.prior = self.calibration.prior
         elif self.prior is None:
-            self.prior = self.calibration.estimate_prior(scores)
+            self.prior = self.calibration.estimate_share(scores)
+            self.share_interval = share_interval(self.calibration, scores)
         probabilities = self.calibration.probability(scores, prior=self.prior)
+        self.expected = float(probabilities.sum())
         self.cuts = expected_cuts(scores, probabilities, PRECISIONS)
         if self.cut.precision is not None:
             [found] = expected_cuts(scores, probabilities, [self.cut.precision])
@@ -273,7 +283,10 @@ class Filter:
         if sum(map(len, self.first_scores)):
             lines.append(quantile_line(np.concatenate(self.first_scores)))
         if self.prior is not None:
-            lines.append(f"translations among the pairs: {self.prior:.1%}")
+            where = "the pairs"
+            if self.share_interval is not None:
+                where = self.learned_from
+            lines.append(share_line(where, self.prior, self.share_interval))
         precision = self.cut.precision
         if precision is not None and self.threshold is not None:
             cut = f"threshold {self.threshold:.4f}"
@@ -281,9 +294,17 @@ class Filter:
                 cut = "no pair reaches it"
             elif self.interval is not None:
                 cut += f", {interval_in_words(self.interval)}"
-            lines.append(f"precision {precision:g}: {cut}, by {self.learned_from}")
+            lines.append(f"precision {precision:g}: {cut}, estimated from {self.learned_from}")
             lines += self.advice()
         return lines + self._threshold_warning() + self._judgment_lines()
+
+    def no_cut_lines(self) -> list[str]:
+        """Return a line if scores reject no pair and no answers decide, otherwise none."""
+        has_answers = self.judgments is not None and bool(self.judgments.answers)
+        has_cut = self.threshold is not None or self.cut.least_probability is not None
+        if has_cut or has_answers or self.read == self.blank:
+            return []
+        return [no_cut_line("--learn")]
 
     def _judgment_lines(self) -> list[str]:
         """Return lines on the answers; none without answers."""
@@ -354,9 +375,57 @@ def rejected_in_words(reasons: Counter[str]) -> str:
     return f"; rejected (a pair may have several reasons): {', '.join(counts)}"
 
 
+def cut_line(cut: Cut, interval: tuple[float, float] | None) -> str:
+    """Format a cut, with the interval in which its true precision is expected."""
+    if not cut.pairs or interval is None:
+        return f"precision {cut.precision:.2f}: no pair reaches it"
+    return (
+        f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score {cut.score:.4f} on"
+        f" ({interval_in_words(interval)})"
+    )
+
+
 def interval_in_words(interval: tuple[float, float]) -> str:
     """Format the interval in which the true precision is expected."""
     return f"true precision between {interval[0]:.3f} and {interval[1]:.3f}"
+
+
+def no_cut_line(source: str) -> str:
+    """Format the remark that scores reject no pair.
+
+    Args:
+        source: the option or command that makes a calibration.
+    """
+    return (
+        "no pair is rejected by its score; to reject by it, pass --threshold, or --precision with"
+        f" --calibration (a file from {source})"
+    )
+
+
+def share_line(
+    where: str,
+    share: float,
+    interval: tuple[float, float] | None,
+    count: int | None = None,
+) -> str:
+    """Format the share of translations, with its interval before the estimate.
+
+    Args:
+        where: the pairs, in words.
+        share: the estimate, or the known share.
+        interval: in which the true share is expected; None = the share is known.
+        count: of the pairs.
+    """
+    shown = f"{share:.1%}"
+    if count is not None:
+        shown += f", about {share * count:,.0f}"
+    if interval is None:
+        return f"translations among {where}: {shown}"
+    low, high = interval
+    return (
+        f"translations among {where}: between {low:.1%} and {high:.1%} (by resampling, if known"
+        f" pairs are like the others); estimate {shown}"
+    )
 
 
 def quantile_line(scores: Float64[ndarray, " n"]) -> str:
@@ -461,7 +530,10 @@ class Written:
         threshold: the score from the options, or found for the precision; None if neither is set.
         prior: share of right pairs among those that no check rejects, by the calibration.
         accepted: pairs that no check of single pairs rejects, if there is a calibration.
-        interval: in which the true precision is expected, if one was requested.
+        expected: number of right pairs expected among the accepted pairs.
+        interval: in which the true precision is expected, if a precision was requested.
+        share_interval: in which the true share of right pairs is expected, if it is estimated.
+        cut_intervals: precision -> interval in which the true precision is expected.
         advice: how to narrow the interval, in lines.
         cuts: pairs expected at each precision.
         best: kept pairs, evenly spaced in the list.
@@ -477,7 +549,10 @@ class Written:
     threshold: float | None = None
     prior: float | None = None
     accepted: int = 0
+    expected: float = 0.0
     interval: tuple[float, float] | None = None
+    share_interval: tuple[float, float] | None = None
+    cut_intervals: dict[float, tuple[float, float]] = field(default_factory=dict)
     advice: list[str] = field(default_factory=list)
     cuts: tuple[Cut, ...] = ()
     best: list[PairRow] = field(default_factory=list)
@@ -520,7 +595,7 @@ def write_mined(
     scores = mined.pairs["score"]
     chosen = Filter(cut, checks, languages, calibration, folder)
     # All scores are known here. The share and the threshold are those of pairs that no check
-    # rejects; of very many pairs, a part at even distances suffices.
+    # rejects; if there are very many pairs, evenly spaced ones suffice.
     step = max(1, ceil_div(len(scores), LEARNED_FROM))
     accepted = np.zeros(0)
     if calibration is not None:
@@ -531,7 +606,10 @@ def write_mined(
         threshold=chosen.threshold,
         prior=chosen.prior,
         accepted=len(accepted) * step,
+        expected=chosen.expected * step,
         interval=chosen.interval,
+        share_interval=chosen.share_interval,
+        cut_intervals=_cut_intervals(chosen.cuts, calibration, accepted),
         advice=chosen.advice(),
         cuts=tuple(
             one._replace(pairs=one.pairs * step, right=one.right * step) for one in chosen.cuts
@@ -559,6 +637,19 @@ def write_mined(
     written.pairs = chosen.kept
     written.rejected = chosen.reasons
     return written
+
+
+def _cut_intervals(
+    cuts: Iterable[Cut], calibration: Calibration | None, scores: Float64[ndarray, " n"]
+) -> dict[float, tuple[float, float]]:
+    """Return the intervals of the true precision at the cuts of ``SHOWN_PRECISIONS``."""
+    if calibration is None:
+        return {}
+    return {
+        cut.precision: precision_interval(calibration, scores, cut.score)
+        for cut in cuts
+        if cut.precision in SHOWN_PRECISIONS and cut.pairs
+    }
 
 
 def _blocks(mined: Mined, languages: tuple[str, str], progress: Progress) -> Iterator[ScoredPairs]:
@@ -608,8 +699,8 @@ class _Sampler:
 
     Args:
         written: where they go.
-        above: pairs with a score that the threshold does not cut.
-        pairs: all of them.
+        above: number of pairs with a score that the threshold does not cut.
+        pairs: number of all pairs.
     """
 
     def __init__(self, written: Written, above: int, pairs: int) -> None:

@@ -58,7 +58,7 @@ def best_threshold(
     correct = np.cumsum(right[order])
     if not len(correct) or not correct[-1]:
         return Extraction(np.inf, 0, 0.0, 0.0, 0.0)
-    # Entry i is of the i + 1 best candidates.
+    # Entry i is the value for the i + 1 best candidates.
     precision = correct / np.arange(1, len(order) + 1)
     recall = correct / gold
     # The formula of the scripts, not 2 c / (n + gold), so that F1 values that differ only by
@@ -103,7 +103,7 @@ def cross_validated(
 
 def _extraction(threshold: float, extracted: int, correct: int, gold: int) -> Extraction:
     """Compute the measures from counts; F1 = 2 c / (extracted + gold) is 0 if nothing is right."""
-    # Nothing may be extracted at all: there would be a division by zero.
+    # If nothing is extracted, there would be a division by zero.
     if not correct:
         return Extraction(threshold, extracted, 0.0, 0.0, 0.0)
     return Extraction(
@@ -200,6 +200,6 @@ def judge_pairs(
 
 def is_gold(mined: Mined, known: set[tuple[int, int]]) -> np.ndarray:
     """Mark the mined pairs that are right."""
-    # As Python's own numbers, which a set finds several times as fast as those of numpy.
+    # A set finds Python's own numbers several times as fast as those of numpy.
     pairs = zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)
     return np.fromiter((pair in known for pair in pairs), bool, len(mined.pairs))

@@ -19,9 +19,13 @@ from interlingua.mining.calibration.calibration import Calibration, load_calibra
 from interlingua.mining.checks import Checker, CheckPlan
 from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
 from interlingua.mining.filter import (
+    SHOWN_PRECISIONS,
     Written,
+    cut_line,
     interval_in_words,
+    no_cut_line,
     rejected_in_words,
+    share_line,
     write_mined,
 )
 from interlingua.mining.gold import judge_pairs
@@ -40,8 +44,6 @@ from interlingua.storage.files import PathLike
 from interlingua.storage.remote import check_writable, destination, keep_inputs
 from interlingua.storage.workspace import Workspace
 
-SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Precisions that are printed."""
 _DEFAULTS = {
     "precision": (None,),
     "check": ("", ",".join(CHEAP)),
@@ -178,7 +180,7 @@ def mine_pairs(
     """
     languages = source.language, target.language
     seen = work.path / "seen" if work is not None else None
-    # In the retrieval, a pair that a check of single pairs rejects takes no text from others.
+    # If a check of single pairs rejects a pair, other pairs may use its texts in the retrieval.
     checker = Checker(checks, languages, seen)
     mined = mine_files(
         source,
@@ -233,7 +235,7 @@ def _kept_pairs(written: Written, lines: list[str]) -> MinedPairs:
 def _local_file(
     path: PathLike | None, work: Workspace | None
 ) -> AbstractContextManager[Path | None]:
-    """Return a context of the local file for an output, which is sent when the context ends."""
+    """Return a context of the local file for an output; the file is sent when the context ends."""
     if path is None or work is None:
         return nullcontext()
     return destination(path, work.path / "made")
@@ -296,16 +298,16 @@ def mining_summary(path: PathLike | None, mined: Mined, written: Written) -> lis
         lines.append(f"threshold {written.threshold:.4f}")
         if written.interval is not None and np.isfinite(written.threshold):
             lines[-1] += f", {interval_in_words(written.interval)}"
+    elif len(mined.pairs):
+        lines.append(no_cut_line("interlingua calibrate"))
     if written.prior is not None:
-        right = written.prior * written.accepted
-        lines.append(
-            f"translations among the {written.accepted:,} pairs that no check rejects:"
-            f" {written.prior:.1%}, about {right:,.0f}"
-        )
+        where = f"the {written.accepted:,} pairs that no check rejects"
+        lines.append(share_line(where, written.prior, written.share_interval, written.accepted))
         for cut in written.cuts:
             if cut.precision in SHOWN_PRECISIONS:
-                lines.append(
-                    f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score"
-                    f" {cut.score:.4f} on; {cut.right / max(right, 1e-9):.0%} of the translations"
-                )
+                line = cut_line(cut, written.cut_intervals.get(cut.precision))
+                if cut.pairs:
+                    kept = cut.right / max(written.expected, 1e-9)
+                    line += f"; keeps {kept:.0%} of the expected translations"
+                lines.append(line)
     return lines

@@ -64,7 +64,7 @@ def write_mining_page(
     )
     sections = [("Best pairs", best, written.best), ("Borderline", borderline, written.borderline)]
     for reason, rows in written.rejects.items():
-        rejected = f"{written.rejected[reason]:,} pairs; the best of them."
+        rejected = f"{written.rejected[reason]:,} pairs; these are the best of them."
         sections.append((f"Rejected: {reason}", rejected, rows))
     # This section is the last one, because only it requires an action of the reader.
     sections.append(("To judge", to_judge, written.even))

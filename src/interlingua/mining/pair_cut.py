@@ -28,15 +28,15 @@ class PairCut(Options):
     )
     precision: Annotated[float, Above(0, 1)] | None = option(
         None,
-        "Keep as many pairs as possible with this expected precision, above 0 to 1; needs a"
-        " calibration.",
+        "Keep as many pairs as possible with this expected precision, greater than 0 and at"
+        " most 1; needs a calibration.",
         group=FILTERING,
     )
 
     glossary: PathLike | None = option(
         None,
-        "Glossary of terms and their translations, .tbx or a table of two columns. It is"
-        " measured by the check glossary; --drop glossary rejects pairs by it.",
+        "Glossary of terms and their translations, .tbx or a table of two columns. The"
+        " check glossary compares pairs with it; --drop glossary rejects pairs by this check.",
         group=FILTERING,
         kind=Path,
         reads="file",

@@ -48,14 +48,14 @@ class PairSearch(Options):
 
     documents: str | None = option(
         None,
-        "Compare only sentences of matched documents: equal (same names), urls (same URL but"
+        "Compare only sentences of matched documents: equal (same names), urls (same URL except"
         " for the language), or a file of document TAB document. The search runs on the CPU.",
         group=SEARCH,
         reads="documents",
     )
     background: defaults.Background = option(
         defaults.BACKGROUND,
-        "With --documents: number of other texts of the other side that also count in the margin.",
+        "With --documents: number of further texts of the other side that the margin includes.",
         group=SEARCH,
     )
     k: defaults.NeighborCount = option(
@@ -134,7 +134,10 @@ class PairSearch(Options):
 
     @property
     def search_device(self) -> str:
-        """Device of matrix products; within documents and among codes, only of large searches."""
+        """Device of matrix products.
+
+        Searches within documents and among codes use it only if they are large.
+        """
         return "cpu"
 
     @property

@@ -109,8 +109,8 @@ on one core of a server. The model takes much more time."""
 NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
-"""Minimum number of texts of a side per neighbor of k; with fewer, a warning says that margins mean
-nothing."""
+"""Minimum number of texts of a side for each of the k neighbors; with fewer, a warning says that
+margins mean nothing."""
 SHOWN_LEFT_OUT = 20
 """Maximum number of left-out files of folders that a report names."""
 _MIXED = "mixed-"
@@ -194,7 +194,8 @@ def text_side(
 def with_lines(file: TextFile, folder: Path | None) -> TextFile:
     """Return the side with a text file in place of each table, and of each text to be split.
 
-    Sentence i of a table (CSV, XLSX) is row i of its column, unless it is split.
+    Sentence i of a table (CSV, XLSX) is row i of its column, unless the texts are
+    split into sentences.
 
     Args:
         file: the side.
@@ -302,7 +303,8 @@ def mine_files(
             refused.
         shard: do only one of several parts, ``(2, 8)``.
         workers: who embeds and searches; this process by default.
-        refuses: marks pairs to be rejected; in the retrieval ``max`` they take no text from others.
+        refuses: marks pairs to be rejected; in the retrieval ``max``, other pairs may use their
+            texts.
         progress: receives the progress of the work.
 
     Returns:
@@ -429,7 +431,8 @@ def _mix_in(
 ) -> _Embedded:
     """Embed the numbered texts of both sides with their held-out texts mixed in.
 
-    The texts of a side keep the numbers that they have without held-out texts, which follow them.
+    The texts of a side keep the numbers that they have without held-out texts; the held-out texts
+    follow them.
 
     Args:
         work: the work folder.
@@ -749,7 +752,7 @@ def prepare_side(
     key = " ".join([*facts, digest])
     if work.is_done(name, key):
         return NumberedTexts.load(work.path / name)
-    # Texts of another input are replaced as long as no vectors of them are lost by that.
+    # Texts of another input are replaced only if this loses no vectors of them.
     if held_out:
         _drop_parts(work.path, name)
     elif work.key(name) not in (None, key) and finished(vectors_of(work.path, name)):
@@ -867,12 +870,13 @@ def _retrieve_without(
     """Retrieve again with the two texts of some pairs hidden from each other.
 
     If a hidden pair was right, each of its texts gets the partner that it would have if its
-    translation were not among the texts. So these are wrong pairs of the mined texts themselves.
+    translation were not among the texts. So the new pairs are wrong pairs of the mined texts
+    themselves.
 
     Args:
         lists: the neighbors.
         config: how pairs are found.
-        refuses: see ``Retrieval``.
+        refuses: see ``mining.candidates.retrieve``.
         hidden: ``FOUND`` records, each text in at most one.
 
     Returns:

@@ -59,7 +59,7 @@ class SideSize(NamedTuple):
         characters: estimated number of characters of these texts.
         file_bytes: of texts and names of all lines.
         sample: some of the texts.
-        left: share of the texts without vectors yet.
+        left: share of the texts that have no vectors yet.
     """
 
     lines: int
@@ -104,7 +104,7 @@ class Estimate:
         exactly = ""
         left_out = ""
         if self.approximate:
-            exactly = "approximate, time not estimated; exactly "
+            exactly = "approximate, time not estimated; an exact search would take "
             left_out = ", without the search"
         else:
             total += search
@@ -273,8 +273,8 @@ def _trial(file: TextFile, side: SideSize) -> tuple[Float32[ndarray, "n d"], flo
     vectors = [file.encode(list(islice(texts, 16)))]
     start = time.perf_counter()
     characters = 0
-    # Growing parts: a slow model gets little more than the time allows, and a fast one is measured
-    # on full batches.
+    # The parts grow: a slow model exceeds the allowed time only slightly, and a fast one is
+    # measured on full batches.
     part = 128
     while time.perf_counter() - start < _TRIAL_SECONDS and (some := list(islice(texts, part))):
         vectors.append(file.encode(some))

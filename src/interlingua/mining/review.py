@@ -1,8 +1,9 @@
 """A sheet of scored pairs for a person to judge, and the answers that are read back from it.
 
 The sheet holds the worst pairs of a stream, pairs with a fault that a check finds, and a random
-sample of all others. The answers for this sample calibrate higher scores. A ``ReviewSampler`` keeps
-the pairs in bounded memory while it reads the stream; ``read_labels`` reads the answers.
+sample of all others. The answers for this sample calibrate the scores above those of the worst
+pairs. A ``ReviewSampler`` keeps the pairs in bounded memory while it reads the stream;
+``read_labels`` reads the answers.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _WIDTHS = {
 _ID_NAMES = ("id", "key", "tuid", "context", "#context")
 """Fields of a pair that identify it in its file, the best first."""
 _FILE_NAMES = ("original", "source_document")
-"""Fields that name the file of a pair: of XLIFF, and of a memory of documents."""
+"""Fields that name the file of a pair: of XLIFF, and of a translation memory of documents."""
 _MAX_CELL = 32_000
 """Maximum number of characters of a text in a cell; the limit of Excel is slightly higher."""
 _WORDS = {
@@ -122,7 +123,9 @@ class ReviewItem:
 
 
 class ReviewSampler:
-    """Sampler of a review sheet's pairs from one or more streams, in memory for a few sheets.
+    """Sampler of a review sheet's pairs from one or more streams.
+
+    Memory holds no more pairs than a few sheets have.
 
     A third are the worst pairs, a third pairs with a finding of a check (of all checks in turn,
     the worst first), and the rest is a random sample of all. All pairs are shown if there are at
@@ -309,7 +312,7 @@ def _guarded(cell: CellValue) -> CellValue:
 def judged_key(source: str, target: str) -> tuple[str, str]:
     """Return the key that a pair shares with its row of a sheet.
 
-    Spreadsheets change line ends, drop characters that XML has no place for, and hold only the
+    Spreadsheets change line ends, drop characters that XML does not allow, and hold only the
     start of a very long text.
     """
     return _text_key(source), _text_key(target)
@@ -328,7 +331,7 @@ class Judgments:
 
     Attributes:
         answers: source and target -> whether they are translations.
-        places: the same -> where the answer is, in words.
+        places: source and target -> where the answer is, in words.
         notes: lines on omitted pairs.
         shared: answers to pairs of any file, for those without an answer here.
         matched: keys of the answers that ``answer`` has returned.
@@ -423,7 +426,7 @@ class Judging(NamedTuple):
         return cls(None if rows is None else ReviewSampler(rows), answers)
 
     def judgments(self, file: str | None) -> Judgments | None:
-        """Return the answers to the pairs of a file; None = of the only bitext."""
+        """Return the answers to the pairs of a file; ``file`` is None for the only bitext."""
         shared = self.answers.get("")
         if file is None or not self.answers:
             return shared

@@ -1,8 +1,8 @@
-"""Scores the pairs of a bitext as they stream by: all of ``interlingua score`` but its filter.
+"""Scoring of the pairs of a bitext in a stream: all of ``interlingua score`` except its filter.
 
 A pair is scored by its cosine, compared with the mean cosines of its source and of its target to
-their k nearest on the other side (``functional.margin``), as mining does, with one difference:
-neighbors are searched among the texts of a window of w pairs. The first w pairs are scored among
+their k nearest on the other side (``functional.margin``). Mining does the same, but here neighbors
+are searched only among the texts of a window of w pairs. The first w pairs are scored among
 themselves. After that w/2 pairs at a time are read and scored among the w latest pairs, themselves
 included. So every pair is compared with the texts of w pairs (or of all, if there are fewer), and
 memory holds one window, whatever the length of the stream.
@@ -56,7 +56,7 @@ from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import count_lines
 
 MIN_PAIRS_PER_NEIGHBOR = 10
-"""Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
+"""Pairs for each of the k neighbors; with fewer, a warning says that margins mean little."""
 _STANDARD_INPUT = "-"
 """Name of standard input in place of a file."""
 _NOT_FROM_STANDARD_INPUT = ("opus", "gettext", "huggingface", "xlsx", "xliff", "qt", *IN_TWO_FILES)
@@ -67,8 +67,9 @@ _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P
 class ScoreConfig(CheckedSettings):
     """Settings of the scoring of pairs.
 
-    The server and stored calibrations make one without a verb. ``ScoreOptions`` has options of the
-    same names; types and defaults of both are in ``mining/defaults.py``.
+    The server and stored calibrations make a ``ScoreConfig`` without a verb of the command line.
+    ``ScoreOptions`` has options of the same names; types and defaults of both are in
+    ``mining/defaults.py``.
     """
 
     margin: MarginKind = defaults.DEFAULT_MARGIN
@@ -76,7 +77,7 @@ class ScoreConfig(CheckedSettings):
     k: defaults.NeighborCount = defaults.K
     """Neighbors that the margin's means are taken over."""
     window: defaults.WindowSize = defaults.WINDOW
-    """Pairs with the texts among which neighbors are searched."""
+    """Number of pairs among whose texts neighbors are searched."""
     device: str | None = None
     """Device on which large windows are searched; see ``search_device``."""
 
@@ -143,7 +144,7 @@ class _WindowVectors:
         self.vectors: Float32[ndarray, "n d"] = np.zeros((0, 0), np.float32)
 
     def missing(self, texts: Iterable[str]) -> list[str]:
-        """Forget all other texts; returns those of these that have no vector yet."""
+        """Forget all texts except these; return those of them that have no vector yet."""
         # A dict and not a set: vectors and batches must not depend on the order of a hash.
         needed = dict.fromkeys(filter(str.strip, texts))
         old = [text for text in needed if text in self.rows]
@@ -160,7 +161,7 @@ class _WindowVectors:
             vectors = embed_texts(functools.partial(encode, show_progress_bar=progress), texts)
         else:
             vectors = embed_texts(encode, texts, progress)
-        # At first there are no vectors, and of no width that new ones could be joined to.
+        # At first there are no vectors: the empty array has no width, and nothing can be joined.
         if len(self.vectors):
             vectors = np.concatenate([self.vectors, vectors])
         self.vectors = vectors
@@ -215,8 +216,8 @@ class BitextScorer:
             missing = [
                 side.missing(texts) for side, texts in zip(sides, _texts(window), strict=True)
             ]
-            # The missing texts of both sides are worth the new pairs, however many of their texts
-            # were met before.
+            # In the progress, the missing texts of both sides count as all new pairs, even if other
+            # texts of these pairs already have vectors.
             with self.progress.within(len(new)) as part:
                 part.start(sum(map(len, missing)), "texts")
                 for side, texts in zip(sides, missing, strict=True):
@@ -263,7 +264,7 @@ class BitextScorer:
 
 
 def takes_progress(encode: Encode) -> bool:
-    """Return whether it reports every batch; a portion may take minutes on a slow processor."""
+    """Return whether ``encode`` reports each batch; a portion may take minutes on a slow CPU."""
     try:
         return "show_progress_bar" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
@@ -350,7 +351,7 @@ def scored_rows(
             calibration, *stream.languages, model=model, scoring=config.scoring
         )
     with contextlib.ExitStack() as stack:
-        # Folder for the checks' memory of a file of any length.
+        # The checks record earlier pairs in this folder, because a file may have any length.
         folder = None
         if stream.path is not None:
             temporary = tempfile.TemporaryDirectory(prefix="interlingua-")
@@ -360,9 +361,9 @@ def scored_rows(
         progress.start(stream.total, "pairs", "scoring")
         scorer = BitextScorer(encode, config, progress=progress)
         blocks = scorer.score(stream.pairs)
-        # The share of right pairs is that of all pairs: the first ones may be of another kind, for
-        # example if a bitext is in order of length. A file that is longer than its first scored
-        # part is read twice.
+        # The share of right pairs is estimated from all pairs: the first ones may be of another
+        # kind, for example if a bitext is sorted by length. A file that is longer than its first
+        # scored part is read twice.
         if curve is not None and folder is not None and (stream.total or 0) > config.window:
             blocks = _scored_twice(stream, scorer, kept, folder / "scores.bin")
         yield kept, kept.rows(blocks)
@@ -375,7 +376,7 @@ def _scored_twice(
     """Score all pairs, let the filter learn from them, and yield them with their scores.
 
     Args:
-        stream: of a file, read at the second time.
+        stream: of a file; its pairs are read in the second reading.
         scorer: scores the first reading.
         kept: learns.
         path: file for the scores.
@@ -409,7 +410,7 @@ def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -
     """Return the report of a stream that was scored, in lines."""
     lines = kept.report()
     lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
-    # The plus sign drops the reasons that were counted and never met.
+    # The plus sign drops the reasons with a count of 0.
     skipped = +stream.skipped
     if skipped:
         counts = ", ".join(f"{reason} {count:,}" for reason, count in skipped.items())
@@ -417,7 +418,7 @@ def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -
     lines += stream.bad.lines()
     if config.too_few(kept.read):
         lines.append(few_pairs(config, kept.read))
-    return lines
+    return lines + kept.no_cut_lines()
 
 
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
@@ -493,7 +494,7 @@ def open_stream(
     )
 
     def read_again() -> Stream:
-        # Bad lines are noted by the stream that is written.
+        # Only the stream whose pairs are written notes bad lines.
         silent = BadLines("skip" if bad.skips else "stop")
         return open_stream(
             path,
@@ -517,7 +518,7 @@ def _first_pair_or_close(
     try:
         return _first_pair(pairs, path, skipped, bad)
     except BaseException as error:
-        # Entries that were left out may have started a file, which is not to stay.
+        # The reader may have started a file of left-out entries, which must not stay.
         bad.__exit__(type(error), error, error.__traceback__)
         raise
 

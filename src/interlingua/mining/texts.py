@@ -10,8 +10,9 @@ input is read twice: once for the keys, and once for the texts that turned out t
 their kind. ``text_of_line`` maps a line to its text; ``starts`` and ``lines`` map a text to its
 lines, like the compressed rows of a sparse matrix.
 
-A side is a step of a workspace, which notices one that was cut or changed and has it read again;
-that takes about as long as the digest of the input, which each run makes anyway.
+A side is a step of a workspace. If the files of a step were cut or changed, the workspace notices
+this, and the side is read again. The check takes about as long as the digest of the input, which
+each run computes anyway.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class StringsWriter:
     """Writer of strings to ``NAME.text`` and end offsets to ``NAME.ends``. Old files are replaced.
 
     Args:
-        folder: which is there.
+        folder: an existing folder.
         name: of the strings.
     """
 
@@ -66,7 +67,7 @@ class StringsWriter:
         self._size = 0
 
     def extend(self, strings: Iterable[str]) -> None:
-        """Add some."""
+        """Add some strings."""
         encoded = [string.encode("utf-8") for string in strings]
         ends = self._size + np.cumsum([len(one) for one in encoded], dtype=np.int64)
         self._texts.write(b"".join(encoded))
@@ -83,7 +84,7 @@ class StringsWriter:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        # On the disk, and not just in the system's memory, before a record names the files.
+        # The files must be on the disk, not only in system memory, before a record names them.
         for file in (self._texts, self._ends):
             file.flush()
             os.fsync(file.fileno())
@@ -123,7 +124,7 @@ class Strings(Sequence[str]):
             return []
         first = self._start_of(start)
         ends = (self._ends[start:stop] - first).tolist()
-        # Decoded one by one: a cut between two strings is none between two characters of one.
+        # The strings are decoded one by one, because their ends count bytes, not characters.
         content = self._bytes[first : first + ends[-1]].tobytes()
         return [content[a:b].decode("utf-8") for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
@@ -173,8 +174,8 @@ class Line(NamedTuple):
     Attributes:
         text: empty where the line is blank.
         name: its name.
-        document: that it is part of; None if the layout has no documents. It may be empty: of
-            a document that is named by its language nothing is left without the language.
+        document: that it is part of; None if the layout has no documents. It may be empty:
+            if a document's name is only its language, nothing remains without the language.
     """
 
     text: str
@@ -238,7 +239,7 @@ def _parse_line(line: str, layout: TextLayout, position: str, strip: bool) -> Li
         line: without its line end.
         layout: see ``read_text_lines``.
         position: number of the line, which names it if nothing else does.
-        strip: take the white space at both ends of the text away.
+        strip: whether to remove the white space at both ends of the text.
     """
     text = line
     name = position
@@ -414,16 +415,16 @@ def build_side(
 ) -> NumberedTexts:
     """Read a side twice and write its numbered texts to a folder.
 
-    Texts are compared by 64-bit keys: ten million differing ones hold two of one key with a
-    probability of 3e-6.
+    Texts are compared by 64-bit keys: the probability that two of ten million different texts have
+    the same key is 3e-6.
 
     Args:
-        folder: made if it is missing; no side is in it.
+        folder: is made if it is missing; must not contain a side yet.
         read: starts again with each call.
         path: its name in errors; default: the folder.
-        equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that
-            differ in case, punctuation or white space (``folded``), or none (``never``).
-        keep_blank: take blank lines for texts as well.
+        equal: which lines hold the same text: only equal ones (``exact``), also those that differ
+            in case, punctuation or white space (``folded``), or none (``never``).
+        keep_blank: whether blank lines count as texts too.
         memory: bytes that the comparison may take.
         label: of the progress.
         progress: receives the progress of the work.
@@ -463,7 +464,7 @@ def _write_keys(
     keep_blank: bool,
     progress: Progress,
 ) -> int:
-    """Write the names of the lines and the keys of their texts and documents; return the lines.
+    """Write the names of lines and the keys of their texts and documents; return the line count.
 
     ``text_of_line`` says at first which lines are blank, by -1, and has 0 for all others.
     """
@@ -517,8 +518,8 @@ def _number_texts(
         keys: of the texts of all lines.
         equal: see ``build_side``.
         memory: see ``build_side``.
-        folder: with a folder, arrays as long as the side are memory maps of files there, so that
-            memory holds a chunk of each.
+        folder: with a folder, arrays with one entry per line or text are memory maps of files
+            there, so that memory holds a chunk of each.
 
     Returns:
         ``starts`` and ``lines`` of ``NumberedTexts``.
@@ -547,8 +548,8 @@ def _number_texts(
     starts = zeros_of("starts", texts + 1)
     for chunk in _grouped(number):
         starts[chunk.texts + 1] += chunk.counts
-    # In chunks, as cumsum would take the memory of all; each starts with the sum so far, the last
-    # entry of the one before.
+    # This is done in chunks, because one cumsum would need memory for the whole array. Each chunk
+    # starts with the sum so far, which is the last entry of the chunk before.
     for start in range(0, texts, _CHUNK):
         part = starts[start : start + _CHUNK + 1]
         part[:] = np.cumsum(part)
@@ -570,8 +571,9 @@ def _find_first_lines(
     keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int
 ) -> None:
     """Assign to each filled line the first line with its key."""
-    # As many keys at once as memory holds: 40 bytes are rows, order and keys of one line, with what
-    # sorting takes. Equal keys have equal remainders, so that each part can be sorted for itself.
+    # As many keys are sorted at once as memory holds. A line takes 40 bytes: its row, order, key,
+    # and memory for sorting. Equal keys have equal remainders, so that each part can be sorted
+    # separately.
     parts = max(1, ceil_div(len(keys) * 40, memory))
     for part in range(parts):
         found = [np.zeros(0, np.int64)]
@@ -617,7 +619,7 @@ def _grouped(number: Int64[ndarray, " n"]) -> Iterator[_Grouped]:
 
 
 def _write_texts(folder: Path, lines: Iterable[Line], progress: Progress) -> None:
-    """Write the first of each lot of equal texts."""
+    """Write the first of each group of equal texts."""
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
     texts = rows = 0
     with StringsWriter(folder, "texts") as writer:

@@ -1,9 +1,9 @@
 """Vectors of the texts of a side in one .npy file, made a portion at a time.
 
 A killed run resumes where it stopped, and shards of one job write into one file. A portion's
-vectors depend on nothing but its texts: done again, or on another machine of the same kind, they
-are the same bytes. A journal of each shard names the portions that are on the disk, each with a
-checksum; ``drop_damaged`` compares them at the start of a run, and portions that differ are
+vectors depend only on its texts: if they are computed again, even on another machine of the same
+kind, they are the same bytes. A journal of each shard names the portions that are on the disk, each
+with a checksum; ``drop_damaged`` compares them at the start of a run, and portions that differ are
 embedded again.
 """
 
@@ -74,7 +74,10 @@ def journaled(folder: Path) -> dict[Path, list[Portion]]:
 
 
 def _is_portion(values: Any) -> bool:
-    """Return whether a value of a journal has the types of a portion; its CRC names no writer."""
+    """Return whether a value of a journal has the types of a portion.
+
+    The CRC of a value does not show which program wrote it.
+    """
     return isinstance(values, list) and [type(value) for value in values] == [int, int, int]
 
 
@@ -119,7 +122,7 @@ def read_crc(path: Path, start: int, rows: int, width: int) -> int | None:
 
 
 def put(file: int, content: bytes, at: int) -> None:
-    """Write all of some bytes at a place of a file."""
+    """Write bytes at a position of a file, all of them."""
     # One call may write less than all: Linux takes 2 GiB at most.
     while content:
         written = os.pwrite(file, content, at)
@@ -146,7 +149,7 @@ def embed_side(
         side: the texts.
         encode: gives the vectors of a portion.
         folder: of ``vectors.npy`` and its journals, made if it is missing.
-        identity: settings that decide the vectors, the head of the journal.
+        identity: settings that determine the vectors; they are the head of the journal.
         known: vectors of the first lines of the side, in their order, which are scaled to length 1
             and not computed.
         path: name of the side in errors; default: none.
@@ -254,9 +257,9 @@ def finished(folder: Path) -> set[int]:
 
 
 def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> None:
-    """Compare finished vectors with their checksums; those that differ leave the journal.
+    """Compare finished vectors with their checksums; remove damaged portions from the journal.
 
-    Reads all vectors once: 1 GB or so in a second, plus the disk's time.
+    All vectors are read once: about 1 GB per second, plus the time of the disk.
 
     Args:
         folder: see ``embed_side``.
@@ -340,7 +343,7 @@ def embed_texts(
 
 
 def no_model(texts: Sequence[str]) -> Float32[ndarray, "n d"]:
-    """Raise an error, in place of a model when all vectors are provided."""
+    """Raise an error; this function replaces a model if all vectors are provided."""
     raise DataError(f"no vector found for {texts[0][:60]!r}; add one, or pass a model")
 
 
@@ -367,7 +370,7 @@ class KnownVectors:
 
     @property
     def name(self) -> str:
-        """The first file, as messages call them."""
+        """Name of the vectors in messages: their first file."""
         return os.fspath(self.paths[0]) if self.paths else "the vectors"
 
     def __len__(self) -> int:
@@ -385,7 +388,7 @@ class KnownVectors:
         for number in np.unique(which).tolist():
             at = which == number
             part = self.parts[number]
-            # Numbers within a table: less the rows of all tables before it.
+            # The rows of all earlier tables are subtracted to get a row number within a table.
             found[at] = part[rows[at] - (self.ends[number] - len(part))]
         return found
 
@@ -403,7 +406,7 @@ class KnownVectors:
         return found
 
     def _refuse(self, row: int) -> None:
-        """Raise the error of a row that is not finite or too long, with its file's own number."""
+        """Raise the error of a row that is not finite or too long, with its number in its file."""
         number = int(np.searchsorted(self.ends, row, side="right"))
         part = self.parts[number]
         row -= int(self.ends[number]) - len(part)
@@ -470,7 +473,7 @@ def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) ->
     Raises:
         DataError: a file is missing, or they have another number of rows.
     """
-    # How many of the rows each of several files has is not known before it is open.
+    # With several files, the number of rows of each file is known only after it is open.
     rows_of_file = rows if len(paths) == 1 else None
     tables = [_open_table(path, rows_of_file) for path in paths]
     found = sum(map(len, tables))
@@ -572,7 +575,7 @@ def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -
     """Write vectors at their position of a .npy file of all rows."""
     width = vectors.shape[1]
     header = header_of(rows, width)
-    # Nothing, or less than a header, is in a new file.
+    # A new file is empty, or holds less than a header.
     found = os.pread(file, len(header), 0)
     if len(found) == len(header) and found != header:
         raise ConfigError(

@@ -22,7 +22,7 @@ from interlingua.storage.workspace import Workspace, open_workspace
 
 log = logging.getLogger("interlingua")
 _OPTIONS = "options"
-"""Key of the record's settings with the options of the latest run."""
+"""Key, in the settings of the record, of the options of the latest run."""
 _REMEDY = "choose another --work folder"
 _NEIGHBORS = rf"{JOURNAL}|{LISTS}"
 PARTS = {
@@ -57,8 +57,8 @@ def at_work(
 ) -> Iterator[Workspace]:
     """Open a work folder and keep other runs out of it until the block ends.
 
-    Shards of one job share it. The error of a full disk gets the folder's path: that of an open
-    file does not name it.
+    Shards of one job share it. The error of a full disk gets the folder's path, because an
+    error of an open file names no path.
 
     Args:
         folder: made if it is missing.
@@ -116,7 +116,7 @@ def at_work(
 
 
 def _remove_folder(folder: Path) -> bool:
-    """Remove a folder without others' files; return whether it is gone."""
+    """Remove a folder if it contains no files of others; return whether it no longer exists."""
     with contextlib.suppress(OSError):
         folder.rmdir()
     return not folder.exists()

@@ -32,7 +32,7 @@ from interlingua.storage.files import PathLike, Spool, open_text_writer
 
 log = logging.getLogger("interlingua")
 DEFAULT_COLUMNS = ("score", "source", "target")
-"""LASER's."""
+"""Columns of the output of LASER's script."""
 LANGUAGE_COLUMNS = ("source_language", "target_language")
 SHEETS = ("csv", "xlsx")
 """Formats that name their columns in a first row."""
@@ -56,8 +56,9 @@ class PairRow(NamedTuple):
         measured: values of the checks, which are columns too.
         extra: columns that the input has besides.
         findings: names of the checks with a value beyond their limits, rejecting or not.
-        has_tags: languages are written as tags (``de``, ``de-CH``). Otherwise only those with a
-            region are, which would mix with codes (``deu_Latn``) in one output for several bitexts.
+        has_tags: languages are written as tags (``de``, ``de-CH``). Otherwise only languages with a
+            region are written as tags, and one output for several bitexts would mix tags and codes
+            (``deu_Latn``).
     """
 
     pair: TextPair
@@ -72,7 +73,7 @@ class PairRow(NamedTuple):
     def extra_columns(self, format: str) -> tuple[str, ...]:
         """Return the columns of the input that a file of a format has after its own.
 
-        A plain TSV has them only if they were columns or keys there as well.
+        A plain TSV has them only if they are columns or keys in the input as well.
         """
         if format == "tsv" and not isinstance(self.pair, PairWithFields):
             return ()
@@ -104,14 +105,32 @@ class PairRow(NamedTuple):
 def choose_columns(format: str, columns: Sequence[str] | None) -> Sequence[str]:
     """Return the columns of a file: the requested ones, or those of the format.
 
-    A spreadsheet also has the languages: a file that is passed on keeps its content, but not its
-    name.
+    A spreadsheet also has the languages: if a file is passed on, it may lose its name, but not its
+    content.
     """
     if columns is not None:
         return columns
     if format in SHEETS:
         return (*DEFAULT_COLUMNS, *LANGUAGE_COLUMNS)
     return DEFAULT_COLUMNS
+
+
+def columns_of_checks_line(
+    format: str, columns: Sequence[str] | None, names: Sequence[str]
+) -> list[str]:
+    """Return a line if the requested checks are no columns of a file, otherwise none.
+
+    Args:
+        format: of the file.
+        columns: that are wanted; None = the format's own.
+        names: of the checks that were requested.
+    """
+    if columns is not None or not names or format == "jsonl":
+        return []
+    if format in WITH_COLUMNS:
+        wanted = ",".join([*choose_columns(format, None), *names])
+        return [f"the checks are no columns of {format} by default; pass --columns {wanted}"]
+    return [f"{format} has no columns for the checks; write .jsonl, .tsv, .csv or .xlsx"]
 
 
 def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: CheckPlan) -> None:
@@ -169,7 +188,8 @@ def write_rows(
         rows: any number.
         path: of the file; None = standard output.
         format: of the file.
-        columns: of TSV, CSV and XLSX; JSONL has all, other formats hold texts and, TMX, the score.
+        columns: of TSV, CSV and XLSX; JSONL has all; other formats hold the texts,
+            and TMX also holds the score.
         languages: of the pairs, for a file without rows.
         stdout: standard output.
         digits: writes a number as text.
@@ -202,13 +222,15 @@ def open_rows(
 ) -> Iterator[Callable[[PairRow], None]]:
     """Return a function that writes one row to a file with columns; see ``write_rows``.
 
-    Further columns that the input has follow, and then a first line of a TSV names all of them.
+    Further columns of the input follow; if there are any, the first line of a TSV names all
+    columns.
 
     Args:
         path: of the file; None = standard output.
         format: of the file.
         columns: see ``write_rows``.
-        takes_extra: further columns of the input are written; by default unless columns are chosen.
+        takes_extra: whether further columns of the input are written; None = only if no columns are
+            chosen.
         stdout: standard output.
         digits: writes a number as text.
     """
@@ -257,8 +279,8 @@ def tsv_writer(file: TextIO) -> WriteCells:
 class _Table:
     """A table that is written row by row below a header of column names.
 
-    The input's further columns are known by the first pair, or else when all rows are there, which
-    are kept until then.
+    Either the first pair shows the further columns of the input, or they are known only after the
+    last row. In the second case, all rows are kept until then.
 
     Args:
         write_cells: writes one row.
@@ -296,7 +318,7 @@ class _Table:
             self.kept.add(row.values)
             self.late.update(dict.fromkeys(extra))
             return
-        # A table without them in its input has none; the rows of one that has all have the same.
+        # Columns are noted only if the input has further ones; all rows of a table have the same.
         if row.extra and self.takes_extra:
             self.late.update(dict.fromkeys(set(row.extra) - set(self.columns)))
         self._write_values(row.values)

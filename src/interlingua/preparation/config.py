@@ -16,7 +16,8 @@ from interlingua.runtime.processes import usable_cores
 from interlingua.storage.limits import MAX_LINE_CHARACTERS
 
 MOST_PROCESSES = 8
-"""Maximum number of processes by default: the one that reads and writes can't keep more busy."""
+"""Maximum number of processes by default; the process that reads and writes can't supply more of
+them with work."""
 
 
 def known_languages(names: Iterable[str]) -> list[str]:
@@ -192,17 +193,17 @@ class PrepareConfig(CheckedSettings):
     vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
     """The vocabulary: trained on the training pairs, or taken from a model."""
     prompt: str | None = None
-    """Put in front of every stored text before it is tokenized, for a backbone that was trained
-    with one: a text (``query: ``), or the name of a prompt of the model at ``vocabulary.path``.
-    Training measures with it, and the model itself puts it before texts. Default: the model's
-    own default prompt, if it has one; "" = none."""
+    """Prompt to put in front of every stored text before it is tokenized, for a backbone that was
+    trained with a prompt: a text (``query: ``), or the name of a prompt of the model at
+    ``vocabulary.path``. Evaluations during training use it, and the trained model itself puts it
+    before texts. Default: the model's own default prompt, if it has one; "" = none."""
     max_tokens: Annotated[int, Between(2, 2**16)] = 256
     """Maximum number of tokens of a stored text."""
     long_pairs: Literal["cut", "drop"] = "cut"
     """Handling of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``, or
-    the pair is left out (``drop``) before the limits of the sources, so that these count what is
-    left. ``drop`` needs a vocabulary that is taken over (``vocabulary.path``), and tokenizes every
-    pair once more."""
+    the pair is left out (``drop``). ``drop`` comes before the limits of the sources, so that the
+    limits count only the remaining pairs. ``drop`` needs a vocabulary that is taken over
+    (``vocabulary.path``), and tokenizes every pair once more."""
     on_error: Literal["stop", "skip"] = "stop"
     """Handling of an unreadable line: ``stop`` the work, or ``skip`` it, count it and keep it in
     ``rejected_lines.tsv``."""

@@ -98,7 +98,7 @@ def check_not_empty(shards: list[Shard]) -> None:
     """Refuse an empty corpus.
 
     Raises:
-        DataError: no pair is left to train on; the message names the rules that dropped them.
+        DataError: no pair is left to train on; the message names the rules that dropped the pairs.
     """
     if total(shards, Fate.train):
         return

@@ -176,7 +176,7 @@ def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:
 def _source_record(
     config: PrepareConfig, index: int, counts: SourceCounts, shards: list[Shard]
 ) -> SourceRecord:
-    # Cleaning counts by source and language pair, fates are those of the source's own shards.
+    # Cleaning has counted the pairs of the source; fates are counted in the source's own shards.
     own = [shard for shard in shards if shard.source_index == index]
     return SourceRecord(
         name=config.sources[index].label,
@@ -190,7 +190,7 @@ def _source_record(
 
 
 def _kept(shards: list[Shard]) -> dict[str, int]:
-    """Count the pairs in each of the corpus's three sets, by the names of their records."""
+    """Count the pairs in each of the corpus's three sets, by the field names of the records."""
     return {fate.name: total(shards, fate) for fate in (Fate.train, Fate.valid, Fate.heldout)}
 
 

@@ -35,7 +35,7 @@ def with_prompt(config: PrepareConfig) -> PrepareConfig:
     if not text and settings.prompts:
         known = ", ".join(f"{name} ({prompt!r})" for name, prompt in settings.prompts.items())
         log.warning(
-            "%s has prompts, but no prompt is added to these pairs: %s; to train and use the"
+            "%s has prompts (%s), but no prompt is added to these pairs; to train and use the"
             " model with a prompt, set prompt = %r",
             config.vocabulary.path,
             known,

@@ -66,7 +66,7 @@ def balanced_sentences(
 
 
 def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray, ndarray]]:
-    """Return which training rows hold a sentence of the language for the first time.
+    """Return which training rows contain the first occurrence of a sentence in its language.
 
     There are two masks for every shard, of sources and of targets, packed with one bit per row.
     """
@@ -85,7 +85,7 @@ def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray,
 
 
 def _keys(keys: UInt64[ndarray, " n"], language: str) -> UInt64[ndarray, " n"]:
-    """Return keys of the texts that differ between languages.
+    """Combine the keys of texts with their language.
 
     The same text has another key in each language.
     """

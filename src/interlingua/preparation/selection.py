@@ -1,4 +1,4 @@
-"""Second stage: selection of the clean pairs to keep, only from their keys where possible.
+"""Second stage: selection of the clean pairs to keep, which reads only their keys if possible.
 
 The rules are applied in the order of ``select``, and each rule ignores the rows that an earlier one
 has dropped. So a limit on the number of pairs counts only pairs that no earlier rule has dropped.

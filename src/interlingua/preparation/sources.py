@@ -105,8 +105,8 @@ def check_sources(config: PrepareConfig) -> None:
     """Check before any work that every file can be read.
 
     A file must exist, be of a known format and be in known languages. The first pair of each file
-    is read. Data of a hub are skipped, because they would be downloaded, and so are pipes, which
-    give their pairs only once.
+    is read. Data of a hub are skipped, because they would be downloaded. Pipes are skipped,
+    because they give their pairs only once.
 
     Raises:
         DataError: a file can't be read, or has no scores although they are needed.
@@ -176,7 +176,7 @@ def read_chunks(
 
 
 def is_turned(source_language: str, target_language: str) -> bool:
-    """Return whether a pair is stored the other way round.
+    """Return whether the sides of a pair have to be exchanged.
 
     English is always the target, and other languages are in code order. So both orders in
     the files give the same language pair.

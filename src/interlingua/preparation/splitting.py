@@ -23,7 +23,7 @@ from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.sources import ENGLISH
 
 CANDIDATES = 100_000
-"""Number of pairs from which a set is drawn, if a language pair has as many; limits memory."""
+"""Number of pairs from which a set is drawn, if a language pair has that many; limits memory."""
 
 
 class _Candidates(NamedTuple):

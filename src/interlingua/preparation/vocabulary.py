@@ -44,7 +44,7 @@ def make_vocabulary(
         progress: shows the progress.
 
     Raises:
-        ConfigError: there is no model to trim with the vocabulary, or it can't be trimmed.
+        ConfigError: there is no model to trim along with its vocabulary, or it can't be trimmed.
         DataError: nothing is left to train on, or there is no tokenizer at the configured path.
     """
     from interlingua.vocabulary.vocabulary import Vocabulary
@@ -77,7 +77,8 @@ def _trimmed(
     if rows < SMALL_CORPUS:
         log.warning(
             "trimming keeps %s of %s pieces, those of %s pairs; other text will be split into"
-            " smaller pieces or lost; remove trim unless the model is only for such texts",
+            " smaller pieces or lost; remove trim unless the model is only for texts like these"
+            " pairs",
             f"{small.vocabulary.size:,}",
             f"{encoder.vocabulary.size:,}",
             f"{rows:,}",

@@ -70,7 +70,7 @@ def breakable(text: str) -> Markup:
 
 
 def _unbroken(part: str) -> str:
-    """Return a part that must stay on one line, unless it is too long for one."""
+    """Mark a part as one that must stay on one line, unless it is too long."""
     if len(part) >= LONG:
         return part
     return Markup('<span class="whole">{}</span>').format(part)

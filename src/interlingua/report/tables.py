@@ -67,7 +67,7 @@ class Table:
         return table
 
     def markdown(self) -> str:
-        """Return a heading, if there is a title, the table, and a list of notes."""
+        """Return a heading (if there is a title), the table, and a list of notes."""
         lines = []
         if self.title:
             lines += [f"### {self.title}", ""]

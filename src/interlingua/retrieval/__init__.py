@@ -11,7 +11,7 @@ __all__ = ["Neighbors", "exact_topk", "mutual_topk"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the search when it is first used, because it also imports torch."""
+    """Import the search only when it is first used, because this also imports torch."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from interlingua.retrieval import topk

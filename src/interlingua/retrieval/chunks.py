@@ -1,6 +1,6 @@
 """Long passages in chunks of the model's tokens, cut at the ends of sentences.
 
-A vector says little of a text of thousands of tokens, and an encoder reads only its first few
+A vector says little about a text of thousands of tokens, and an encoder reads only its first few
 hundred. So a passage of more than ``tokens`` is cut into chunks of nearly equal size at the ends of
 its sentences. The last sentences of a chunk, up to ``overlap`` tokens, are repeated in the next
 one, so that text that belongs together is found together. A sentence that is too long is cut at
@@ -35,7 +35,7 @@ _Span = tuple[int, int]
 
 
 class ChunkSettings(NamedTuple):
-    """Options of how passages are cut.
+    """Options for the cutting of passages.
 
     Attributes:
         tokens: maximum number of tokens in a chunk; 0 = passages are not cut.
@@ -50,7 +50,7 @@ DEFAULT_CHUNKS = ChunkSettings()
 
 
 def check_chunks(settings: ChunkSettings) -> None:
-    """Refuse sizes that make no chunks.
+    """Refuse sizes from which no chunks can be made.
 
     Raises:
         ConfigError: a number is out of range.

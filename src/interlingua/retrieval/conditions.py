@@ -14,7 +14,7 @@ from interlingua.errors import ConfigError
 from interlingua.retrieval.lance_table import CHECKED_COLUMNS
 
 NAMED_COLUMNS = tuple(name for name in CHECKED_COLUMNS if name != "vector")
-"""Columns that a condition can name; the other columns of the table are not useful in one."""
+"""Columns that a condition can name; other columns of the table are not useful in conditions."""
 OWN_COLUMNS = frozenset((*NAMED_COLUMNS, "_rowid"))
 _WORDS = """
 and or not in is null like ilike between true false case when then else end as cast try_cast escape
@@ -53,7 +53,7 @@ def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
 
     Args:
         where: a condition in SQL.
-        is_field: whether some passage has a field of metadata of this name.
+        is_field: returns whether a passage has a field of metadata with this name.
 
     Raises:
         ConfigError: a name is neither a column nor a field of metadata.
@@ -69,8 +69,8 @@ def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
         if not is_field(name):
             raise ConfigError(
                 f"--where {where!r}: unknown field {name!r}; use a field of the passages' metadata"
-                f" or one of: {', '.join(NAMED_COLUMNS)} (a metadata field"
-                f" with such a name: {METADATA}file);"
+                f" or one of: {', '.join(NAMED_COLUMNS)} (write a metadata field"
+                f" that has one of these names as {METADATA}file);"
                 " write texts in single quotes: 'science', and names with spaces"
                 ' in double quotes: "page no"'
             )
@@ -99,7 +99,7 @@ def _field_name(tokens: Tokens, number: int) -> str | None:
 
 
 def _is_value(tokens: Tokens, number: int) -> bool:
-    """Return whether a word is compared or passed to a function, which words of SQL never are."""
+    """Return whether a word is compared or passed to a function, unlike words of SQL."""
     previous = _text(tokens, number - 1)
     following = _text(tokens, number + 1)
     if previous in ("as", ":"):  # CAST(x AS date), x::date

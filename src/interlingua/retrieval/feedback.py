@@ -59,7 +59,7 @@ class Searchable(Protocol):
         languages: Sequence[str] = (),
         where: str | None = None,
     ) -> tuple[list[Hit], dict[str, float]]:
-        """Return the hits of ``matching``, and the cosine of each by its id."""
+        """Return the hits of ``matching``, and the cosine of each hit, by its id."""
         ...
 
 
@@ -108,7 +108,7 @@ def _rescored(hits: Sequence[Hit], cosines: Float32[ndarray, " n"]) -> list[Hit]
     rescored: list[Hit] = []
     highest = math.inf
     for hit, cosine in zip(hits, cosines.tolist(), strict=True):
-        # A score that is not below the one before it becomes the next smaller number.
+        # A score that is not below the previous one becomes the largest number below that one.
         score = min(cosine, math.nextafter(highest, -math.inf))
         rescored.append(hit._replace(score=score))
         highest = score

@@ -1,8 +1,8 @@
-"""The files of an index: their names in it, and whether all their passages can be added.
+"""The files of an index: their names in the index, and a check that all passages can be added.
 
-A passage without an id of its own gets the file's name and its line number as its id. The file's
-name here includes its path, so that files with equal names in two folders do not share ids, and so
-that a file gets the same ids, whatever the working directory is when it is added.
+The id of a passage without an id of its own is the file's name and the line number. This name
+includes the file's path, so that files with equal names in two folders do not share ids. The
+passages of a file get the same ids from any working directory.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def file_name(path: PathLike, folder: PathLike) -> str:
     Raises:
         DataError: the path cannot be written in UTF-8.
     """
-    # A file that is a link may point at a name without a language or a suffix: only its folder is
-    # resolved.
+    # The name that a link points to may lack the language or the suffix, so only the links in the
+    # folder's path are followed.
     place = Path(os.path.realpath(Path(path).parent)) / Path(path).name
     base = Path(os.path.realpath(folder)).parent
     name = place
@@ -65,7 +65,7 @@ def list_index_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexF
         folder: of the index.
 
     Raises:
-        ConfigError: there are none.
+        ConfigError: ``paths`` is empty.
         DataError: one is missing, is a folder or a pipe, or is listed twice.
     """
     if not paths:

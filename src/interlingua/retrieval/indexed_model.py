@@ -29,9 +29,9 @@ class IndexedModel:
     Args:
         encoder: the model.
         path: where it was read from, for the index's record.
-        prompt: of passages: a prompt's name or a text; None = the model's own for passages, if it
+        prompt: for passages, a prompt's name or a text; None = the model's own for passages, if it
             has one.
-        question_prompt: of questions, in the same way.
+        question_prompt: for questions, a name or a text in the same way.
         language_map: applied to all vectors; None = none.
         chunks: sizes of the chunks into which long passages are cut.
         dtype: to compute in.

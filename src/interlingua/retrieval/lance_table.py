@@ -78,8 +78,8 @@ def row_checksums(columns: Mapping[str, Any]) -> list[int]:
         return []
     checksums = []
     for row, vector in zip(rows, vectors.reshape(len(rows), -1), strict=True):
-        # A zero byte separates the texts and does not occur in them by accident, so no other row
-        # gives the same bytes.
+        # A zero byte separates the texts. A text contains a zero byte only on purpose, so two rows
+        # do not give the same bytes by accident.
         content = "\0".join(row).encode(errors="surrogatepass") + vector.tobytes()
         checksums.append(_digest(content))
     return checksums
@@ -163,7 +163,8 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
 def refuse_fragment(where: str) -> None:
     """Refuse a condition if LanceDB would read only a part of it.
 
-    Of ``1 = 1); id = 'a'``, LanceDB reads only ``1 = 1``, which is true for every passage.
+    For example, if the condition is ``1 = 1); id = 'a'``, LanceDB reads only ``1 = 1``, which is
+    true for every passage.
 
     Args:
         where: a user's condition.

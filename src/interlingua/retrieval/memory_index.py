@@ -1,7 +1,7 @@
-"""An index in memory: passages of a list or a table, searched as an index on disk is.
+"""An index in memory of the passages in a list or a table, with the same search as on disk.
 
-``Index`` embeds the passages and keeps their vectors; ``Ranker`` ranks, as it does for an index on
-disk, by exact cosines. Words and SQL conditions need an index on disk.
+``Index`` embeds the passages and keeps their vectors; ``Ranker`` ranks them by exact cosines, as it
+does for an index on disk. Words and SQL conditions need an index on disk.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MemoryPassages:
             vector: of the question, of length 1.
             top: maximum number of hits.
             languages: codes to search in; () = all.
-            where: None.
+            where: must be None.
             exact: no effect, as each search is exact.
 
         Raises:
@@ -128,8 +128,8 @@ class MemoryPassages:
 class Index:
     """Passages in memory that can be searched.
 
-    Hits are those of an index on disk: a passage that is longer than a chunk is found by its parts,
-    and copies of a text are one hit.
+    The hits are the same as those of an index on disk: a passage that is longer than a chunk is
+    found by its parts, and copies of a text are one hit.
 
     Args:
         model: an encoder, a model's folder or name; None = the default model.
@@ -141,11 +141,12 @@ class Index:
         title_column: column of the titles; title by default.
         id_column: column of the ids; id, _id or docid by default.
         language_column: column of the languages; language or lang by default.
-        prompt: of passages: a prompt's name, or the text to put in front; the model's own by
+        prompt: for passages, a prompt's name, or the text to put in front; the model's own by
             default.
-        question_prompt: of questions, in the same way.
-        chunk_tokens: longer passages are cut at the ends of sentences; 0 = never.
-        chunk_overlap: tokens shared by a chunk and the one before it, at most.
+        question_prompt: for questions, a name or a text in the same way.
+        chunk_tokens: maximum number of tokens in a chunk; longer passages are cut at the ends of
+            sentences; 0 = never.
+        chunk_overlap: maximum number of tokens that a chunk shares with the one before it.
 
     Raises:
         ConfigError: an option is unknown or out of range, or the model is not an encoder
@@ -209,7 +210,7 @@ class Index:
             language: of the question, if the model needs it.
 
         Returns:
-            A ranking, best hits first; of several questions a list with one for each.
+            A ranking, best hits first; for several questions, a list with one ranking for each.
 
         Raises:
             ConfigError: a question is blank, or an option is unknown or out of range.

@@ -4,8 +4,8 @@ A line of a text file is a passage, and so is a section of a document (Markdown,
 OpenDocument, EPUB, PDF, subtitles). A record is a row of a
 table (CSV, XLSX, TSV with a first row of names) or of Parquet, or an object of JSON Lines or of a
 JSON array. It has a ``text``, and may have an ``id``, a ``title`` and a ``language``; everything
-else in it is metadata, kept with the passage and usable in filters. All but documents are read as a
-stream, so their size does not matter.
+else in it is metadata, kept with the passage and usable in filters. All files except documents are
+read as a stream, so their size does not matter.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Passage(NamedTuple):
     file: str = ""
     """Name of the file that the passage and its id belong to; empty if it has an id of its own."""
     document: str = ""
-    """Document that it is a part of: the name of a file or the id of a longer passage; its own id
-    if it is whole; empty before it is added to an index."""
+    """Document that contains this passage: the name of a file, or the id of the longer passage that
+    was cut; the passage's own id if it was not cut; empty until it is added to an index."""
     offset: int = 0
     """Characters of the document's text before it."""
     heading: str = ""
@@ -88,7 +88,7 @@ class Passage(NamedTuple):
 
     @property
     def context(self) -> str:
-        """The title and the headings, as far as there are any."""
+        """The title and the headings, if there are any."""
         return joined_headings(self.title, self.heading)
 
     @property
@@ -110,13 +110,13 @@ def read_passages(
 
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (an array), ``.csv``, ``.xlsx``, ``.parquet``,
-            a document of ``SECTION_SUFFIXES``, one passage per section, or text, one passage per
-            line; all kinds except Parquet, XLSX and binary documents may also be compressed (.gz,
+            a document of ``SECTION_SUFFIXES`` (one passage per section), or text (one passage per
+            line); all kinds except Parquet, XLSX and binary documents may also be compressed (.gz,
             .xz, .zst).
         language: any code, for passages that name none; by default the one in the file's name
             (``de.txt``), otherwise the one that a document declares, if any.
         name: of the file, the prefix of its passages' ids; by default without its folder.
-        documents: a file of text is one passage.
+        documents: make one passage of a text file, instead of one passage per line.
         columns: of tables, Parquet and JSON.
 
     Raises:
@@ -164,7 +164,7 @@ def _passages(
         try:
             yield passage_of(record, name, number, code, columns)
         except DataError as error:
-            # Errors in a record are found where its file and line are not known.
+            # ``passage_of`` reports errors without the path and the line, so they are added here.
             raise DataError(str(error), path=path, line=number) from error
 
 
@@ -177,7 +177,7 @@ def _records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, Any]
     """
     suffix = stem_and_suffix(path)[1]
     if suffix == ".json" and is_json_array(path):
-        # Several items may start in one line.
+        # Several items may start in one line, so the items are numbered, not the lines.
         items = enumerate((item for _, item in json_array_items(Path(path))), 1)
         return _objects_with_keys(items, path, columns)
     if suffix in (".jsonl", ".ndjson", ".json"):
@@ -219,7 +219,7 @@ def _has_header(path: PathLike) -> bool:
 
 
 def _tsv_records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the lines after the first one, as records with the names in the first one as keys."""
+    """Yield the lines after the first one as records; the names in the first line are the keys."""
     rows = tab_rows(path)
     number, cells = next(rows, (0, []))
     if not number:
@@ -305,7 +305,7 @@ def passage_of(
     """Convert a record to a passage; ``file`` and ``number`` identify a record without an id.
 
     Raises:
-        DataError: it has no text, a field of another type, or two keys of one name.
+        DataError: the text is missing, a field has a wrong type, or two keys have the same name.
     """
     if not isinstance(record, Mapping):
         raise DataError(f"expected an object with a text, found {type(record).__name__}")

@@ -2,8 +2,8 @@
 
 ``DIR/index.json`` names the model with the digest of its weights, and the prompts.
 ``DIR/passages.lance`` holds the passages with their vectors of length 1. Passages are added in
-commits of some thousand rows: a killed run loses the commit that it was working on, and the same
-command resumes after the last one. A writer first locks the folder, and then reads the newest
+commits of some thousand rows: a killed run loses only its unfinished commit, and the same command
+resumes after the last finished one. A writer first locks the folder, and then reads the newest
 version of the table. LanceDB merges rows by id, so that no id is stored twice, and each row has a
 checksum, which is compared when the row is read. The column ``words`` holds title and text as
 ``word_forms`` writes them. It is split into words by Unicode's rules (ICU), which suits an index of
@@ -81,7 +81,7 @@ TABLE = "passages"
 COMMIT_PASSAGES = 4096
 """Passages of a commit."""
 LEAST_APPROXIMATE = 5000
-"""Fewer passages are compared one by one in some milliseconds."""
+"""Minimum passages for an approximate search; fewer are compared one by one in milliseconds."""
 MOST_SCANNED = 1_000_000
 """Maximum passages of an index with mapped vectors; above it only an index of vectors (IVF-PQ) is
 fast."""
@@ -90,14 +90,14 @@ PROBED_CELLS = 40
 REFINED = 10
 """Number of candidates whose true cosine is computed, as a multiple of the hits requested."""
 LEAST_REFINED = 200
-"""Minimum number of these candidates, so that a search for a few hits finds them too."""
+"""Minimum number of candidates whose true cosine is computed, for searches for a few hits."""
 _SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "heading")
 PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
 """Columns to read for the check of rows."""
 LOCK_REMEDY = "wait until it has finished, or use another folder"
 EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
-"""Vectors of length 1."""
+"""Function that returns the vectors of passages, of length 1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,7 +115,7 @@ class IndexSettings:
     question_prompt: str = ""
     """Text in front of questions."""
     map_digest: str = ""
-    """Digest of the language map next to this file, which is applied to all vectors; empty =
+    """Digest of the language map in the index's folder, which is applied to all vectors; empty =
     none."""
     chunk_tokens: int = 0
     """Maximum tokens of a passage; longer ones are cut; 0 = no limit."""
@@ -232,10 +232,10 @@ class PassageIndex:
         path = Path(folder)
         if path.is_file():
             raise ConfigError(f"{path}: expected a folder, found a file; use another folder")
-        # The lock covers the check too: of two builds into one new folder, the second one finds
-        # the settings of the first.
+        # The lock covers the check too: if two builds start in the same new folder, the second one
+        # finds the settings of the first.
         with exclusive(path, remedy=LOCK_REMEDY):
-            sweep(path)  # the settings of a build that was killed while it wrote them
+            sweep(path)  # removes an incomplete settings file, which a killed build left
             if holds_record(path / SETTINGS_FILE, PASSAGE_INDEX):
                 require_same(path, read_index_settings(path), settings)
             else:
@@ -322,7 +322,7 @@ class PassageIndex:
 
         Args:
             passages: any number.
-            embed: their vectors, of length 1.
+            embed: returns their vectors, of length 1.
             files: names of files that are passed with all their passages; other passages of these
                 files are deleted from the index.
             progress: counts the passages that are committed.
@@ -384,8 +384,8 @@ class PassageIndex:
                 self.folder,
                 len(damaged),
             )
-        # A killed run has not reached this point: the same command, run again, finds the remaining
-        # passages by the names of their files.
+        # A run that was killed before this point has deleted nothing: the same command, run again,
+        # finds the passages to delete by the names of their files.
         deleted = self._delete_ids(self._rest_of_files(files, seen))
         deleted += self._delete_ids(self._rest_of_documents(documents, seen))
         return Added(counts["added"], counts["replaced"], counts["unchanged"], deleted)
@@ -394,7 +394,7 @@ class PassageIndex:
         """Remove passages and return their number.
 
         Args:
-            ids: of passages, or of documents, which lose all their chunks; a warning gives the
+            ids: of passages, or of documents, whose chunks are all deleted; a warning gives the
                 number of ids that were not found.
             where: a condition in SQL on ``id``, ``file``, ``document``, ``heading``, ``language``,
                 ``title``, ``text``, ``metadata`` and the fields in it.
@@ -559,9 +559,9 @@ class PassageIndex:
     ) -> list[Hit]:
         """Return the passages of largest cosine.
 
-        Without an index of vectors the question is compared with all of them: by the mapped vectors
-        if there is no condition, otherwise by LanceDB. With an index, the vectors of the nearest
-        cells are compared by their codes, and the best of these by their exact cosines.
+        Without an index of vectors, the question is compared with all vectors: with the mapped ones
+        if there is no condition, otherwise by LanceDB. With such an index, it is compared with the
+        codes of the vectors in the nearest cells; the best of these are compared by exact cosines.
 
         Args:
             vector: of the question, of length 1.
@@ -640,7 +640,7 @@ class PassageIndex:
         """Return the passages of largest BM25 score for the words of a text; see ``nearest``.
 
         Raises:
-            CheckpointError: there is no index of words, because the build was killed before it.
+            CheckpointError: the words are not indexed, because the build was killed before that.
         """
         if not self.count():
             return []
@@ -656,7 +656,7 @@ class PassageIndex:
         languages: Sequence[str] = (),
         where: str | None = None,
     ) -> tuple[list[Hit], dict[str, float]]:
-        """Return the hits of ``matching``, and the cosine of each with a vector by its id.
+        """Return the hits of ``matching``, and, by id, the cosine of each hit with a vector.
 
         Args:
             text: the question.
@@ -690,7 +690,7 @@ class PassageIndex:
         """Return the vectors of passages that are in the index, in the order of their ids.
 
         Args:
-            ids: each of a passage.
+            ids: of passages in the index.
         """
         query = self._table.search().where(f"id IN ({sql_strings(ids)})").select(["id", "vector"])
         with lance_reads(self.folder):
@@ -822,7 +822,7 @@ class PassageIndex:
             upsert.execute(rows)
 
     def _contents(self, ids: Sequence[str] | None = None) -> dict[int, int | None]:
-        """Return the digest of each passage's content by the digest of its id, for some ids or all.
+        """Map the digest of each passage's id to that of its content, for some ids or for all.
 
         Rows that have the id of a later row are deleted. The digest of a damaged row is None, so
         that its passage is embedded again if it is passed.

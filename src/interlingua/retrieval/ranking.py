@@ -1,8 +1,8 @@
 """Operations on rankings: join them, share them between languages, describe their languages.
 
-A multilingual encoder may prefer passages in the question's own language, so that a pool of many
-languages hides answers in the others. Two things help: a map that takes the language out of the
-vectors, and a ranking with the best passages of every language first.
+A multilingual encoder may prefer passages in the question's own language. In an index of many
+languages, these passages then hide the answers in other languages. Two things help: a map that
+removes the language from the vectors, and a ranking with the best passages of every language first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Hit(NamedTuple):
     """Ids of other passages that are not shown separately: they have the same title, text and
     language, or are the chunk before or after this one and share sentences with it."""
     document: str = ""
-    """Name of the file or id of the passage that it is a part of; its own id if it is whole."""
+    """Name of the file, or id of the longer passage, that contains it; its own id if not cut."""
     offset: int = 0
     """Characters of the document's text before it."""
     heading: str = ""
@@ -45,15 +45,14 @@ class Hit(NamedTuple):
 
     @property
     def context(self) -> str:
-        """The title and the headings, as far as there are any."""
+        """The title and the headings, if there are any."""
         return joined_headings(self.title, self.heading)
 
 
 def without_copies(hits: Sequence[Hit]) -> list[Hit]:
     """Keep the first hit of each text, with the ids of the others as its places.
 
-    Of overlapping chunks of a document, only the first one is kept too, because they share an
-    answer.
+    Overlapping chunks of a document count as copies too, because they share an answer.
     """
     place_of: dict[tuple[str, str, str], int] = {}
     chunks_of: dict[str, list[int]] = {}
@@ -90,7 +89,7 @@ def _link(metadata: Mapping[str, Any]) -> str | None:
     """Return the web address in the metadata of a passage."""
     for name in LINK_KEYS:
         value = metadata.get(name)
-        # Another scheme, such as javascript:, would be run by a page that shows the link.
+        # A page that shows the link would run one with another scheme, such as javascript:.
         if isinstance(value, str) and value.lower().startswith(("https://", "http://")):
             return value
     return None
@@ -141,7 +140,7 @@ def fused(
     Words match passages in the question's language, relevant or not, and few others. In a ranking
     over all languages, such as reciprocal rank fusion, these passages would push translations of
     the answer down. So each language keeps the places that its cosines give it, and words only
-    decide which of its passages takes which of these places. Inside a language, passages are
+    change the order of its own passages in these places. Inside a language, passages are
     ordered by a convex combination of normalized scores (Bruch, Gai and Ingber 2023):
 
         (cos(q, d) - low) / (high - low) + WORDS_WEIGHT * bm25(q, d) / best
@@ -152,7 +151,7 @@ def fused(
     Args:
         nearest: by cosine, best first.
         matching: by BM25.
-        cosines: with the question, of all these passages by id.
+        cosines: cosine of each of these passages with the question, by id.
 
     Returns:
         All hits. The score of a hit is the cosine of its place: the first hit of a language has

@@ -55,11 +55,11 @@ MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
 FUSED_DEPTH = 5
 """Number of hits that fusion reads from each ranking, as a multiple of the hits requested."""
 LEAST_FUSED = 100
-"""Minimum number of hits that fusion reads from each ranking; the worst of these hits determine
-its scale."""
+"""Minimum number of hits that fusion reads from each ranking; the lowest scores of these hits
+determine the scale of the normalized scores."""
 _MOST_HITS = 10_000
 MOST_FACTOR = 64
-"""Maximum factor of hits read to hits requested, if copies of texts take the places of others."""
+"""Maximum ratio of hits read to hits requested; more hits are read if some are copies of texts."""
 REFRESH_SECONDS = 0.5
 """Seconds between two checks whether another process changed the index."""
 
@@ -108,15 +108,15 @@ def build_index(
         model: a model directory, a training run or ``hf:owner/name``.
         files: see ``read_passages``. All are read before the first passage is embedded.
         folder: of the index.
-        prompt: of passages: a prompt's name or a text; by default the model's own.
-        question_prompt: of questions, in the same way.
+        prompt: for passages, a prompt's name or a text; by default the model's own.
+        question_prompt: for questions, a name or a text in the same way.
         language_map: folder that ``interlingua debias --vectors`` wrote, or its file; applied to
             all vectors.
         language: any code, for passages that name none; by default the one in a file's name.
         approximate: make an index of vectors too, see ``PassageIndex.finish``.
         chunks: sizes of the chunks into which long passages are cut.
         documents: make one passage of a text file, instead of one passage per line.
-        columns: names of columns and keys of tables, Parquet and JSON.
+        columns: names of the columns of tables and Parquet, and of the keys of JSON.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
         progress: counts the passages that are committed.
@@ -163,8 +163,8 @@ def add_to_index(
 ) -> Added:
     """Add the passages of files to an index; see ``build_index``.
 
-    A passage with the same id is replaced. A file that is in the index already is replaced as a
-    whole: passages that belong to it and are not in it any more are deleted.
+    A passage with the same id is replaced. A file that is already in the index is replaced as a
+    whole: passages that the file no longer contains are deleted from the index.
     """
     index = PassageIndex(folder)
     named = list_index_files(files, folder)
@@ -186,7 +186,7 @@ def _add(
 ) -> Added:
     names = [file.name for file in files]
     passages = embedder.chunked(passages)
-    progress.start(None, "passages", "indexing")  # how many there are is not known
+    progress.start(None, "passages", "indexing")  # the number of passages is not known
     return index.add(passages, embedder.embed_passages, files=names, progress=progress)
 
 
@@ -229,7 +229,7 @@ def model_for(
 
     Args:
         folder: of the index.
-        encoder: that the index was built with.
+        encoder: the encoder that the index was built with.
         path: where it was read from.
         dtype: to compute in.
 
@@ -277,7 +277,7 @@ class _Query:
         return first_of_each_language(both, per_language)[:top]
 
     def unique_ranking(self, mode: str, top: int, per_language: int | None = None) -> list[Hit]:
-        """Rank as ``ranking`` does, with each text once: copies of a text have equal scores."""
+        """Rank as ``ranking`` does, but keep one copy of each text: copies have equal scores."""
         factor = 1
         while True:
             most = min(factor * top, _MOST_HITS)
@@ -287,7 +287,7 @@ class _Query:
             has_copies = len(hits) < len(found)
             if per_language is not None:
                 hits = first_of_each_language(hits, per_language)
-            # Copies took places, so deeper hits are needed; there are none if the ranking ended.
+            # Copies took some places, so more hits are read, unless the ranking has no more hits.
             is_complete = len(hits) >= top or (per_language is None and len(found) < most)
             if not has_copies or is_complete or factor >= MOST_FACTOR:
                 return hits[:top]
@@ -305,7 +305,7 @@ class _Query:
     def _fused(self, depth: int, per_language: int | None = None) -> list[Hit]:
         """Fuse the rankings by vectors and by words.
 
-        The ranking has at most ``per_language`` hits of each language.
+        Each of these two rankings has at most ``per_language`` hits of each language.
         """
         nearest = self._of_one_kind("vector", depth, per_language)
         cosines = {hit.id: hit.score for hit in nearest}
@@ -337,7 +337,7 @@ class Ranker:
 
     Args:
         index: the passages, on disk or in memory.
-        model: that embedded them.
+        model: the model that embedded them.
     """
 
     index: Searchable
@@ -398,8 +398,8 @@ class Ranker:
             question: its words are read by the modes text and hybrid.
             vector: of length 1; None is for the mode text.
             top: maximum number of hits.
-            mode: by vectors, by the words of the text (BM25), by both, see ``fused``,
-                or by vectors with feedback, see ``rankings_with_feedback``.
+            mode: of the comparison: by vectors, by the words of the text (BM25), by both (see
+                ``fused``), or by vectors with feedback (see ``rankings_with_feedback``).
             languages: codes of the languages to search in; () = all.
             per_language: number of best hits of each language that come first, so that no language
                 fills the ranking; the other hits follow, up to ``top``, in the order that they have
@@ -450,7 +450,7 @@ class Searcher(Ranker):
 
     Args:
         index: the index to search.
-        model: that it was built with, see ``load_index_model``.
+        model: the model that it was built with, see ``load_index_model``.
     """
 
     index: PassageIndex

@@ -6,15 +6,15 @@ mapped, so its pages are shared by all processes and released when memory is sho
 
 ``DIR/scan`` holds ``vectors.npy``, ``rows.npy`` (the table's row ids), ``ranks.npy`` (the place of
 each id among all ids) and ``record.json``. The record names the version of the table that was read,
-and the CRC-32 of each array. The scan cannot be used for any other version: LanceDB searches a
-table that was changed since, until the next ``finish`` writes the folder again.
+and the CRC-32 of each array. The scan is used only for this version: after a change of the table,
+LanceDB itself searches the table, until the next ``finish`` writes the folder again.
 
 Vectors are ordered by language, then by id, so a search in some languages reads only their part.
 
 **Exactness.** The product in float32 is within ``product_error`` of the true cosine, whatever the
-order of its sums. The cosine of every vector whose product is within twice that error of the k-th
-best product is computed again in float64, as ``exact_topk`` does it. Of equal cosines, the smaller
-id comes first.
+order of its sums. If the product of a vector is within twice that error of the k-th best product,
+or above it, the cosine is computed again in float64, as ``exact_topk`` does it. Of equal cosines,
+the one with the smaller id comes first.
 """
 
 from __future__ import annotations

@@ -2,16 +2,17 @@
 
 LanceDB's ICU tokenizer splits texts of all scripts into words, with dictionaries for Chinese,
 Japanese, Thai, Lao, Khmer and Burmese. It lowers capitals and removes the marks of Latin letters.
-It keeps as one word what is written together: l'école, teacher's, request_timeout, www.example.org,
-and in Korean, Arabic and Hebrew a noun with its particles and articles. Its other mode, which
-splits at everything but letters, takes the words of Hindi and Thai apart at their marks.
+It keeps words that are written together as one word: l'école, teacher's, request_timeout,
+www.example.org, and in Korean, Arabic and Hebrew a noun with its particles and articles. Its other
+mode splits at all characters except letters, and so it splits words of Hindi and Thai at their
+marks.
 
 ``word_forms`` rewrites a text before it is indexed and before it is looked up. The scripts in the
 text choose the rules, because a question does not state its language.
 
 - Latin: the four letters i of Turkish become one; a word ends at an apostrophe, a point, a colon
   or _.
-- Korean: overlapping pairs of syllables, as in Lucene's CJK analyzer. 도서관은 (library, the topic)
+- Korean: overlapping pairs of syllables, as in Lucene's CJK analyzer. 도서관은 ("library" as topic)
   shares two pairs with 도서관. A word of one syllable is also indexed without its particle.
 - Arabic script: no vowel points, one form of letters that are typed in several ways, no article ال.
   A word that may start with "and" or a preposition is followed by its shorter form.
@@ -48,7 +49,7 @@ HEBREW_PREFIXED = re.compile(
     rf"\b((?:[והבלמשכ]{{1,3}}(?=[{HEBREW}]{{3}})|ה(?=[{HEBREW}]{{2}}\b))([{HEBREW}]+))"
 )
 ARABIC_ARTICLE = re.compile(rf"ال(?<!\w..)(?!له\b)(?=[{ARABIC}]{{2}})")
-"""The Arabic article, but not of the name of God, which would be the word "for him" without it."""
+"""The Arabic article, except in the name of God, which without it would be the word "for him"."""
 ARABIC_PREFIXED = re.compile(rf"\b((?:[وفبك]ال|لل|و)([{ARABIC}]{{3,}}))")
 KOREAN_PARTICLE = re.compile(rf"\b([{HANGUL}])(은|는|이|가|을|를|에|의|도|로|와|과|만|에서|으로)\b")
 KOREAN_INSIDE = re.compile(rf"([{HANGUL}])(?<=[{HANGUL}].)(?=[{HANGUL}])")

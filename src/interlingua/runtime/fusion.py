@@ -25,7 +25,7 @@ class Switch:
     """Switch of the compilation of functions marked ``one_pass``.
 
     Attributes:
-        is_on: now.
+        is_on: whether the compilation is on.
     """
 
     def __init__(self) -> None:

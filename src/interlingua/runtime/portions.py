@@ -22,7 +22,7 @@ def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def taken_ahead(items: Iterable[T], count: int) -> Iterator[T]:
-    """Yield the items in order; before yielding an item, take ``count`` items, starting with it.
+    """Yield the items in order; take each item and the next ``count - 1`` before yielding it.
 
     So if tasks are submitted when they are taken, at most ``count`` tasks run at a time.
     """

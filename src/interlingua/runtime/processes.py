@@ -39,7 +39,7 @@ def is_first_on_machine(environ: Mapping[str, str] = os.environ) -> bool:
 def _number_by_launcher(environ: Mapping[str, str], *, slurm: str) -> str:
     """Return the number of this process from srun's variable, or else its number on this machine.
 
-    The number of a process without a launcher is that of the first.
+    A process without a launcher has the number of the first process.
     """
     if is_task_of_srun(environ):
         return environ.get(slurm, "0")
@@ -49,8 +49,8 @@ def _number_by_launcher(environ: Mapping[str, str], *, slurm: str) -> str:
 def is_task_of_srun(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether this is one of several tasks that srun started.
 
-    The batch script of a job has all variables of a step except its number, and starts one process.
-    If torchrun starts the processes in a task, they have a rank.
+    The batch script of a job has all variables of a step except the step's number, and starts one
+    process. Processes that torchrun starts in a task have a rank.
     """
     return (
         "SLURM_STEP_ID" in environ
@@ -95,7 +95,7 @@ def others_run(arguments: Sequence[str]) -> Iterator[None]:
     work in each of them. The setting is valid inside the block.
 
     Args:
-        arguments: of ``interlingua``.
+        arguments: command-line arguments of ``interlingua``.
     """
     before = _COMMAND.set(tuple(arguments))
     try:
@@ -159,7 +159,7 @@ def _wait_for_parent() -> None:
 
 def is_alive(pid: int) -> bool:
     """Return whether a process of this machine, of any user, is still running."""
-    # Signal 0 is not sent; only whether it could be is checked.
+    # The system does not send signal 0, but checks whether it could send a signal.
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -7,7 +7,7 @@ functions, so that Python is silent by default. Public functions also take True 
 ``make_progress()``, see ``progress_of``.
 
 Rich draws the bars. It is imported when the first bar is drawn, since the library also works
-without it and silence should not wait for its import.
+without it, and a silent run should not wait for its import.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Progress:
 
         Args:
             total: how much there is; None = not known.
-            unit: of the count: ``sentences``.
+            unit: unit of the count, such as ``sentences``.
             label: name of the work; with the label of the current work the call only corrects the
                 total.
             done: how much is done already.
@@ -67,7 +67,7 @@ class Progress:
         """Return the progress for a part of the current work.
 
         Args:
-            size: amount of the current work that the whole part is counted as.
+            size: the whole part counts as this amount of the current work.
         """
         return _Within(self, size)
 
@@ -85,7 +85,7 @@ SILENT = Progress()
 
 
 class _Within(Progress):
-    """A part: whatever it counts, its whole is ``size`` of the outer work."""
+    """Progress of a part in any unit; the whole part is ``size`` of the outer work."""
 
     def __init__(self, outer: Progress, size: float) -> None:
         self._outer = outer
@@ -190,7 +190,7 @@ class _Shown(Progress):
 
     def _set(self, done: float) -> None:
         self._done = done
-        # Both meters get every state, as later steps may be announced only after this.
+        # Both meters get every state, because future steps may be announced at any later time.
         of_all = self._steps(self._label, done, self._total or 0)
         self._left = self._meter(done, self._total)
         if self._steps.to_come:
@@ -323,13 +323,13 @@ def make_progress(quiet: bool = False) -> Progress:
 def progress_of(
     progress: bool | Progress, total: float | None = None, unit: str = "", label: str = ""
 ) -> Iterator[Progress]:
-    """Yield the caller's progress, or, if ``progress`` is True, one that the block shows.
+    """Yield the caller's progress, or a new one, which is shown if ``progress`` is True.
 
     Args:
         progress: True, False, or a progress, which the caller starts and stops.
-        total: of the one that is shown; see ``Progress.start``.
-        unit: of the one that is shown.
-        label: of the one that is shown; "" = the block itself calls ``start``.
+        total: total of the new progress; see ``Progress.start``.
+        unit: unit of the new progress.
+        label: label of the new progress; "" = the block itself calls ``start``.
     """
     # The caller's progress counts the caller's work, of which this may be only a part.
     if isinstance(progress, Progress):
@@ -346,8 +346,8 @@ class Expected(NamedTuple):
 
     Attributes:
         size: in any unit.
-        each: seconds that a unit takes; None = as measured in earlier steps with the same first
-            word.
+        each: seconds that a unit takes; None = as measured in earlier steps whose names have the
+            same first word.
     """
 
     size: float
@@ -355,7 +355,7 @@ class Expected(NamedTuple):
 
 
 class TimeLeft:
-    """Estimator of the seconds left of some work, without a result while it would be a guess.
+    """Estimator of the seconds left of some work; it returns None while a result would be a guess.
 
     The first piece of work also loads a model, compiles or fills caches, so it is not counted. An
     estimate needs a minimum of seconds, of reports and of the work's share after this first piece.
@@ -364,7 +364,7 @@ class TimeLeft:
     work itself changes later.
 
     Args:
-        clock: seconds.
+        clock: returns the time in seconds.
 
     Attributes:
         seconds_each: seconds that a unit of the work takes; None while they are not known.
@@ -379,8 +379,8 @@ class TimeLeft:
         """Record how much is done, and return the seconds left if they are known.
 
         Args:
-            done: how much of the work.
-            total: all of it; None or 0 = not known.
+            done: amount of the work that is done.
+            total: amount of all the work; None or 0 = not known.
         """
         now = self.clock()
         reports = self._reports
@@ -419,13 +419,13 @@ class TimeLeft:
 
 
 LEAST_SECONDS = 10.0
-"""Minimum seconds of work after the first piece, before its time is estimated."""
+"""Minimum seconds of work after the first piece, before the time left is estimated."""
 LEAST_REPORTS = 5
 _LEAST_SHARE = 0.02
 """Minimum share of all work after the first piece."""
 MOST_REPORTS = 1000
 STEADY = 1.5
-"""Ratio of two speeds that are about the same."""
+"""Maximum ratio of two speeds that count as about the same."""
 
 
 def _seconds_each(first: tuple[float, float], last: tuple[float, float]) -> float:
@@ -441,7 +441,7 @@ class StepsLeft:
     kind.
 
     Args:
-        clock: seconds.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -477,7 +477,7 @@ class StepsLeft:
         """Return the seconds to the end of the current step."""
         step = self.to_come.get(self.now)
         left = self.meter(done, total)
-        # Seconds per unit of size, for the steps to come of the same kind.
+        # Seconds per unit of size, for later steps of the same kind.
         each = self.meter.seconds_each
         if step is not None and step.each is None and each is not None:
             self.speeds[_kind(self.now)] = each * total / step.size

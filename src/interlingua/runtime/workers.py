@@ -1,4 +1,4 @@
-"""Workers: tasks run here one after the other, in processes, or on the machines of a Ray cluster.
+"""Workers that run tasks one by one in this process, in processes, or on a Ray cluster.
 
 Texts and vectors are sent with the tasks, so machines need no common disk, and the machine that
 started the work writes the results. If the process or machine of a task dies, another one repeats
@@ -50,8 +50,8 @@ class Workers:
         A few tasks are submitted ahead.
 
         Args:
-            function: of a module that all machines have.
-            tasks: its arguments.
+            function: a function of a module that all machines have.
+            tasks: the arguments of the function for each task.
             encodes: whether the function runs a model, for which a GPU is used.
         """
         return itertools.starmap(function, tasks)
@@ -88,7 +88,7 @@ class OnProcesses(Workers):
         """Run the tasks in the processes, and yield their results in order.
 
         Raises:
-            InterlinguaError: as the function does, or a process was killed.
+            InterlinguaError: the function raises one, or a process was killed.
         """
         try:
             sent = (self._pool.submit(_run_task, function, task) for task in tasks)
@@ -133,7 +133,7 @@ class OnRay(Workers):
         connection end, because Ray aborts a process that cancels a task just when it finishes.
 
         Raises:
-            InterlinguaError: as the function does, or a task's processes have died too often.
+            InterlinguaError: the function raises one, or a task's processes died too often.
         """
         needs = {"num_cpus": self.cores}
         at_once = self.slots
@@ -194,8 +194,8 @@ def in_processes(count: int, remedy: str) -> Iterator[Workers]:
     The processes start with the first task and end with the block.
 
     Args:
-        count: of the processes; 1 = only this one.
-        remedy: for the user, if a process is killed.
+        count: number of processes; 1 = only this one.
+        remedy: advice to the user if one of them is killed.
     """
     if count == 1:
         yield Workers()
@@ -206,7 +206,7 @@ def in_processes(count: int, remedy: str) -> Iterator[Workers]:
 
 
 def _start() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     end_with_parent()
     # The library ``tokenizers`` would start a thread per core.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -220,7 +220,7 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
         address: None for no workers, ``local`` for processes of this machine, ``auto`` for the
             cluster that this machine is part of, ``host:6379`` or ``ray://host:10001`` for another
             cluster.
-        cores: of each task.
+        cores: number of processor cores of each task.
 
     Raises:
         ConfigError: there is no such cluster.

@@ -2,9 +2,9 @@
 
 One thread owns the encoder. While it embeds a batch, new requests wait in a queue. Then it takes
 the next batch: one text of each waiting request in turn, until the batch is full. So a
-request of one text is answered after the running batch and its own, even if a request of 2,000
-texts came first, and a single large request gets whole batches. The queue is bounded: a request
-that does not fit is refused at once, with an estimated time to retry.
+request of one text waits only for the running batch and its own batch, even if a request of 2,000
+texts came first. If a large request is the only one, it gets whole batches. The queue is bounded:
+a request that does not fit is refused at once, with an estimated time to retry.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Request:
     taken: int = 0
     """Texts that are in a batch already."""
     blocks: list[_Vectors] = field(default_factory=list)
-    """Their vectors, a block of each batch."""
+    """Vectors of the texts that are embedded already, one block for each batch."""
 
     # A client may leave before the answer; a cancelled future accepts neither result nor error.
     def answer(self, result: Any) -> None:
@@ -204,7 +204,7 @@ class Batcher:
                 self._embed_batch(batch)
 
     def _take(self) -> list[tuple[_Request, int]]:
-        """Return the next batch: requests and their numbers of texts, for texts of one language."""
+        """Return the next batch: requests in one language, each with its number of texts in it."""
         self._drop_cancelled()
         if not self._waiting:
             return []

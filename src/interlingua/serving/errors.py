@@ -69,7 +69,7 @@ def mistakes_of_client() -> Iterator[None]:
 
 
 def error_response(path: str, error: RequestError) -> Response:
-    """Return the reply in OpenAI's shape on its paths, otherwise in text-embeddings-inference's."""
+    """Return the reply in OpenAI's form for its paths, else in text-embeddings-inference's form."""
     body = orjson.dumps(_body(path, error))
     return Response(body, error.status, {"content-type": "application/json", **error.headers})
 

@@ -1,6 +1,6 @@
 """Checks of every request before it is parsed: its id, the key, limits of size and time.
 
-They also write its line in the log.
+The guards also write one line of the log for each request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ OPEN_PATHS = frozenset({"/", "/page.js", "/page.css", "/health", "/metrics"})
 REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 """Pattern of ids that are accepted from the client; others could forge lines of the log."""
 MOST_BODIES = 16
-"""Limit on the bodies of all current requests together, in bodies of the maximum size."""
+"""Maximum size of the bodies of all current requests together, as a multiple of the maximum size of
+one body."""
 
 
 @dataclass(slots=True)
@@ -130,10 +131,10 @@ class Guards:
 
     def _check_host(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         given = [value.decode("latin-1") for name, value in headers if name == b"host"]
-        # Two programs on the way could each read a different one.
+        # Two programs between client and server could each use a different one of them.
         if len(given) > 1:
             raise RequestError(400, "the request has several Host headers; send one", _CLOSE)
-        # A page of another site can have its name point at this machine.
+        # Another site can make its own host name point at this machine.
         if self.hosts is not None and given and host_name(given[0]) not in self.hosts:
             raise RequestError(
                 421,

@@ -1,7 +1,7 @@
 """The host names that requests may use.
 
-A page of another site can have its own name point at this machine (DNS rebinding), and its requests
-then look like those of the server's own page. They still name the other site as their host.
+Another site can make its own host name point at this machine (DNS rebinding). The requests of its
+pages then look like those of the server's own page, but still name the other site as their host.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class LimitedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the received bytes; refuse too many without progress (asyncio's callback)."""
+        """Parse received bytes; refuse too many that bring no progress (asyncio's callback)."""
         # The parser calls ``on_header`` only when a header is complete, so bytes are counted here
         # too. The callbacks below that show progress set the count to 0.
         self._idle_bytes += len(data)

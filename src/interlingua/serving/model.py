@@ -41,8 +41,8 @@ class ServedModel:
         encoder: the model.
         name: name of the model in requests.
         prompt: prompt for requests that name none; None = the model's default.
-        dtype: to compute in; "auto" is replaced by the one that it selects here.
-        aliases: other names of it in requests.
+        dtype: data type of the computation; "auto" is replaced by the type that it selects here.
+        aliases: other names of the model in requests.
 
     Raises:
         ConfigError: the model has no such prompt.
@@ -62,7 +62,7 @@ class ServedModel:
         self.names = (name, *aliases)
         self.dtype = dtype
         self.close_dtypes: set[str] = {dtype}
-        """Types with the same vectors, or with differences that "auto" allows."""
+        """Data types that give the same vectors, or vectors whose differences "auto" allows."""
         if dtype == "auto":
             self.dtype = automatic_dtype_name(encoder)
             self.close_dtypes = {self.dtype, "auto", "float32"}

@@ -46,7 +46,7 @@ RESTART_SECONDS = 1.0
 overload the machine."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 END_SECONDS = 10.0
-"""Seconds that a process has to end by itself after its time to stop."""
+"""Maximum time, in seconds, for a process to end by itself after its time to stop is over."""
 
 
 def served_model(
@@ -96,8 +96,9 @@ def calibrations_for(
 
     Args:
         model: that is served.
-        path: where it was read from; ``calibration.json`` in that folder is read if no file is
-            named. If it does not fit the model, a line reports it, and links have no probabilities.
+        path: path of the model; ``calibration.json`` in its folder is read if ``calibration`` is
+            None. If this file does not fit the model, a line reports the reason, and links have no
+            probabilities.
         calibration: a file, which must fit.
 
     Raises:
@@ -156,7 +157,7 @@ def serve_forever(
     address = listener.getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
     if workers > 1:
-        torch.set_num_threads(1)  # before the first product, as threads do not survive a fork
+        torch.set_num_threads(1)  # before the first matrix product: threads do not survive a fork
     _warm_up(model)
     run = functools.partial(
         _run,
@@ -321,7 +322,7 @@ def _supervise(work: Callable[[], None], count: int, forget: Callable[[int], Non
 
 
 def _stop_with_parent(life: tuple[int, int]) -> None:
-    """Stop this worker, as SIGTERM does, when the one that started it has ended, even by SIGKILL.
+    """Stop this worker, as SIGTERM does, when its parent process has ended, even by SIGKILL.
 
     Otherwise it would hold the port for ever, and nothing would replace it or stop it.
 

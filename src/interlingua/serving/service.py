@@ -59,7 +59,8 @@ class Service:
             observe=metrics.observe_batch,
         )
         metrics.queue_tokens.set(0)
-        # Threads of their own: in the common pool they would keep tokenization waiting.
+        # Requests with lists have their own threads; in the common pool, tokenization would have to
+        # wait for them.
         self._list_threads = ThreadPoolExecutor(LIST_THREADS, thread_name_prefix="lists")
         self._lists_at_work = 0
 
@@ -235,7 +236,7 @@ class Service:
                 if await request.is_disconnected():
                     raise RequestError(499, "the client has disconnected")
                 done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
-            # Such as a language that the model's map does not know.
+            # The error may be the client's, such as a language that the model's map does not know.
             with mistakes_of_client():
                 return waiting.result()
         finally:

@@ -53,7 +53,7 @@ class ServeSettings(Options):
     stop_seconds: Annotated[float, AtLeast(0.1)] = option(
         20.0, "Time to answer accepted requests after SIGTERM, in seconds; then status 503."
     )
-    auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
+    auto_truncate: bool = option(True, "Cut texts that are too long; otherwise refuse them.")
     any_name: bool = option(False, "Accept any model name in requests.", group=MODEL)
     accept_token_ids: bool = option(
         False,
@@ -68,8 +68,8 @@ class ServeSettings(Options):
     )
     allowed_hosts: Sequence[str] | None = option(
         None,
-        "Host names that requests may use besides this machine's. By default any; on a loopback"
-        " address without --api-key only this machine's.",
+        "Host names that requests may use besides this machine's. By default, any name is allowed;"
+        " on a loopback address without --api-key, only this machine's names are.",
         metavar="NAME",
     )
     api_key: str | None = option(

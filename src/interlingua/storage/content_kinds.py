@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 SAVE_AS_TEXT = "save it as plain text (UTF-8), for example with pandoc -t plain"
-READ_AS_DOCUMENT = "use documents, index build, or mine or align with --split, which read"
+READ_AS_DOCUMENT = "use `documents`, `index build`, or `mine` or `align` with --split to read"
 """Start of the remedy for a document that was passed to a command for plain text."""
 UNPACK = "unpack it, or rename it to end in"
 IN_TEXT = "extract the texts, one sentence per line"
@@ -109,15 +109,15 @@ MARKUP = (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
         ContentKind(
             "Qt Linguist XML",
-            "rename it to end in .ts; score and prepare read its pairs",
+            "rename it to end in .ts; `score` and `prepare` read its pairs",
         ),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
         ContentKind(
             "XLIFF",
-            "rename it to end in .xliff; score and prepare read its pairs, mine and align with"
-            " --split one side",
+            "rename it to end in .xliff; `score` and `prepare` read its pairs, and `mine` and"
+            " `align` with --split read one side",
         ),
     ),
     (
@@ -147,8 +147,8 @@ MARKUP = (
         re.compile(rb'(#[^\n]*\n|\s)*msgid\s+"[^\n]*\n("[^\n]*\n)*msgstr\s'),
         ContentKind(
             "a gettext catalogue",
-            "rename it to end in .po; score and prepare read its pairs, mine and align with"
-            " --split one side",
+            "rename it to end in .po; `score` and `prepare` read its pairs, and `mine` and"
+            " `align` with --split read one side",
         ),
     ),
 )
@@ -169,7 +169,7 @@ _LATEX_LINE = re.compile(
 _TAG_ALONE = re.compile(
     r"<(?!(a|b|br|code|div|em|hr|i|img|input|p|pre|s|span|strong|sub|sup|u)\b)[A-Za-z_][\w.:-]*(\s+[\w.:-]+\s*=\s*(\"[^\"]*\"|'[^']*'))*\s*>"
 )
-"""An opening tag that is not one of HTML inside a text."""
+"""An opening tag, except the tags of HTML that occur inside texts."""
 _YAML_KEY = re.compile(r"\s*(- )*[a-z_][\w.-]*:\s*(#.*)?")
 _YAML_LINE = re.compile(r"\s*(- )*([\w.$/-]{1,40}|\"[^\"]*\"|'[^']*'):(\s.*)?|\s*- \S.*|\s*#.*")
 _SETTING = re.compile(r"[\w]*[\w-]*[._-][\w.-]+\s*=\s*\S.*|[\w.-]+\s*=\s*\"[^\"]*\"")
@@ -249,7 +249,7 @@ def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind
 
     Args:
         head: its first bytes, unpacked.
-        suffix: of its name, in lower case.
+        suffix: suffix of its name, in lower case.
         is_json: JSON is expected; then the result is None for JSON too.
     """
     found = _binary_kind(head)
@@ -301,7 +301,7 @@ def _is_json_in_a_sentence(text: bytes) -> bool:
 
 
 def _whole_lines(head: bytes) -> list[str]:
-    """Return the lines that are not blank, without one that the head cuts."""
+    """Return the lines that are not blank, without the last one, which the head may cut."""
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
     lines = text.split("\n")
     if len(lines) > 1:
@@ -371,7 +371,7 @@ def _depth(line: str) -> int:
 
 
 def _most(lines: list[str], share: float, *patterns: re.Pattern[str]) -> bool:
-    """Return whether a share of the lines has one of some forms."""
+    """Return whether at least this share of the lines match one of the patterns."""
     met = 0
     for line in lines:
         if len(line) <= LONGEST_LINE:

@@ -88,8 +88,8 @@ def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
     """Convert an error of the disk to a one-line error.
 
     Args:
-        path: of the file to write.
-        has_reader: another program may read it as it is written.
+        path: path of the file to write.
+        has_reader: whether another program may read the file while it is written.
     """
     try:
         yield
@@ -170,7 +170,7 @@ def other_entries(folder: Path, entries: str) -> list[Path]:
     """Return the files and links below a folder that are not ours.
 
     Args:
-        folder: which may be missing.
+        folder: the folder, which may be missing.
         entries: regular expression of the paths of our files below it.
     """
     return sorted(
@@ -184,7 +184,7 @@ def remove_entries(folder: Path, entries: str) -> None:
     """Remove our files below a folder, and the folders that hold nothing else; a user's files stay.
 
     Args:
-        folder: which may be missing.
+        folder: the folder, which may be missing.
         entries: see ``other_entries``.
     """
     if folder.is_symlink():
@@ -212,7 +212,7 @@ def _keep_others(old: Path, new: Path, entries: str) -> None:
     """Link the files of the replaced folder into its replacement, except our own."""
     for path in other_entries(old, entries):
         kept = new / path.relative_to(old)
-        # If the new folder has a file of this name, or one in place of a parent folder, it wins.
+        # A file of the new folder is kept if it has this name, or the name of a parent folder.
         with contextlib.suppress(FileExistsError, NotADirectoryError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             if not os.path.lexists(kept):

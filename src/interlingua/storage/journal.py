@@ -4,9 +4,9 @@ The first line is the head: the settings that define the parts. Parts with anoth
 used in this run.
 
 The output of a part is written to the disk before its line is added. A line is the CRC-32 of a JSON
-value and the value. A line that a kill has cut, or that has changed since, is ignored: its part is
-done again, and doing a part twice must not change the result. Only one process at a time appends to
-a journal; this is safe on network disks too, unlike SQLite or LMDB.
+value, followed by this value. A line that a kill has cut, or that has changed since, is ignored:
+its part is done again, and doing a part twice must not change the result. Only one process at a
+time appends to a journal; this is safe on network disks too, unlike SQLite or LMDB.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Journal:
     """A file of finished parts.
 
     Args:
-        path: of the file, which does not exist before the first part.
+        path: path of the file, which does not exist before the first part.
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -77,8 +77,8 @@ class Journal:
             raise ConfigError(f"{self.path}: is damaged or incomplete (the first line); {remedy}")
         key = min(key for key in begun.keys() | now.keys() if begun.get(key) != now.get(key))
         raise ConfigError(
-            f"{self.path}: the file was begun with another {key} ({str(begun.get(key))[:80]},"
-            f" {str(now.get(key))[:80]}) (then, now); {remedy}"
+            f"{self.path}: the file was begun with another {key} (then {str(begun.get(key))[:80]},"
+            f" now {str(now.get(key))[:80]}); {remedy}"
         )
 
     def resume(self, head: Mapping[str, Any], *, remedy: str) -> list[Any]:
@@ -97,7 +97,7 @@ class Journal:
         return re.fullmatch(rb"[0-9a-f]{0,8}|[0-9a-f]{8} ", head) is None
 
     def add(self, value: Any) -> None:
-        """Add a value, on the disk when this returns; a cut line before it is removed."""
+        """Add a value and write it to the disk at once; remove a line before it that was cut."""
         with open(self.path, "a+b") as file:
             # The new line must not be appended to a line that was cut.
             end = file.tell()

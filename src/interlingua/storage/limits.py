@@ -32,7 +32,7 @@ LINE_VARIABLE = "INTERLINGUA_MAX_LINE"
 """Environment variable with another limit for lines; processes that this one starts inherit it."""
 EXPANSION_VARIABLE = "INTERLINGUA_MAX_EXPANSION"
 _CONTINUATION = bytes(range(0x80, 0xC0))
-"""Continuation bytes of UTF-8; if they are not counted, each byte counts one character."""
+"""Continuation bytes of UTF-8; the number of all other bytes is the number of characters."""
 T = TypeVar("T")
 
 
@@ -94,8 +94,8 @@ def _from_environment(variable: str, default: int) -> int:
     # bits.
     if not text.isascii() or not text.isdigit() or not 0 < len(text) < 19 or int(text) < 1:
         raise ConfigError(
-            f"{variable}: expected a positive whole number, found {text[:40]!r}; set it to one,"
-            " or unset it"
+            f"{variable}: expected a positive whole number, found {text[:40]!r}; set it to"
+            " such a number, or unset it"
         )
     return int(text)
 
@@ -217,7 +217,7 @@ def guard_expansion(stream: IO[bytes], path: Any, packed_bytes: int) -> io.Buffe
     Args:
         stream: of unpacked bytes.
         path: named in errors.
-        packed_bytes: of the file, or of the member of an archive.
+        packed_bytes: compressed size of the file, or of the member of an archive.
     """
     return io.BufferedReader(_ExpansionGuard(stream, path, packed_bytes), 1 << 17)
 

@@ -1,6 +1,6 @@
 """Resolution of a model's name: a path, the best model of a run, an installed package, the hub.
 
-From the Hugging Face hub models are downloaded only if a user writes ``hf:owner/name``.
+Models are downloaded from the Hugging Face hub only if a user writes ``hf:owner/name``.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def locate(
     decide what is loaded.
 
     Args:
-        path_or_id: of the model.
-        patterns: patterns of the files to fetch of a hub model.
+        path_or_id: path or name of the model.
+        patterns: patterns of the files to download from a hub model.
 
     Raises:
         CheckpointError: there is no such folder, or the hub has no such model or can't be reached.
@@ -154,9 +154,10 @@ def hub_name(path_or_id: PathLike) -> str | None:
 
 
 def hub_hint(path_or_id: PathLike) -> str:
-    """Return a hint on hub models if a missing path may be meant for one."""
+    """Return a hint on hub models if a missing path may be the name of one."""
     text = os.fspath(path_or_id)
-    # A name, or an owner and a name; a path that starts with / or ., or has three parts, is not.
+    # A hub model has a name, or an owner and a name. A path that starts with / or ., or has three
+    # parts, is no hub model.
     may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
     if not may_be_hub:
         return ""

@@ -55,7 +55,7 @@ def exclusive(
         folder: made if it is missing.
         remedy: what the user of a second run can do besides waiting, e.g.
             ``choose another --work folder``.
-        name: of the lock file, which goes with the lock.
+        name: name of the lock file, which is removed when the lock is released.
         what: name of the locked object in the message; default: the folder.
         shared: admit other shared holders, and exclude all others.
         wait: wait until the lock is free.

@@ -27,8 +27,8 @@ class RecordError(DataError):
 
     Args:
         fault: the error, without a remedy.
-        remedy: of the error.
-        path: of the record.
+        remedy: the remedy for the error.
+        path: path of the record.
 
     Attributes:
         is_missing: whether there is no such file.
@@ -56,7 +56,7 @@ def render_record(format: Format, content: Mapping[str, Any]) -> str:
     """Return the text of a record.
 
     Args:
-        format: of it.
+        format: format of the record.
         content: values that JSON has, tuples and paths; without ``format`` and ``checksum``.
     """
     # As it will be read: keys are texts, tuples are lists.
@@ -70,7 +70,7 @@ def read_record(path: PathLike, format: Format, *, remedy: str | None = None) ->
     """Return the content of a record, without ``format`` and ``checksum``.
 
     Args:
-        path: of the record.
+        path: path of the record.
         format: format that the record must have.
         remedy: what to do if the record can't be read; default: the remedy of the format.
 

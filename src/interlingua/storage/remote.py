@@ -69,8 +69,8 @@ def fetch_file(path: PathLike, folder: Path) -> Path:
     """Return a local file with the same bytes: the file itself, or a copy that is made once.
 
     Args:
-        path: anywhere.
-        folder: for copies; a file that has changed since is fetched again.
+        path: a local or remote file.
+        folder: folder for copies; a file that has changed since its copy is fetched again.
 
     Raises:
         DataError: there is no such file, or it can't be fetched.
@@ -135,8 +135,8 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
     """Yield the file to write: ``path`` itself, or a local file that is sent to it afterwards.
 
     Args:
-        path: anywhere.
-        folder: for files that are not sent yet; they are sent when the block ends.
+        path: a local or remote file.
+        folder: folder for files that are not sent yet; they are sent when the block ends.
 
     Raises:
         DataError: it can't be sent; the file is kept in the folder.
@@ -191,8 +191,8 @@ def check_writable(path: PathLike) -> None:
     """Check before the work that a file can be written; leave nothing behind.
 
     Args:
-        path: of a file; neither the file nor its folder has to exist. If it is remote, an empty
-            file is sent to a name next to it and removed.
+        path: path of the file; neither the file nor its folder has to exist. If the path is
+            remote, an empty file is sent to a name next to it and removed.
 
     Raises:
         DataError: it is a folder, or nothing can be written there.

@@ -48,7 +48,7 @@ class Temporary:
 
     Attributes:
         path: the temporary name.
-        handle: of the open file or folder.
+        handle: file descriptor of the open file or folder.
     """
 
     here: ClassVar[set[Path]] = set()
@@ -88,7 +88,7 @@ def sweep(folder: Path, name: str | None = None) -> None:
 
     Args:
         folder: where to look; folders below it are not searched.
-        name: of the final file; default: any.
+        name: name of the final file; default: any.
     """
     with os.scandir(os.path.realpath(folder)) as entries:
         leftovers = [
@@ -114,7 +114,7 @@ def sweep(folder: Path, name: str | None = None) -> None:
 
 
 def _final_name(name: str) -> str:
-    """Return the final name of a temporary one; a folder may be written inside another's block."""
+    """Return the final name of a temporary name, which may contain another temporary name."""
     while inner := _NAME.fullmatch(name):
         name = inner["name"]
     return name
@@ -261,6 +261,6 @@ def _prefix(target: Path) -> str:
 def _host() -> str:
     """Return a short identifier of this machine.
 
-    On a disk that several machines share, only each machine knows which of its processes live.
+    On a disk that several machines share, a machine can see only its own processes.
     """
     return f"{zlib.crc32(os.uname().nodename.encode()):08x}"

@@ -20,9 +20,9 @@ def write_safetensors(
     """Write a safetensors file.
 
     Args:
-        path: of the file; its folder is there.
+        path: path of the file; its folder must exist.
         tensors: each contiguous, none sharing memory with another.
-        metadata: of the file, for its header.
+        metadata: texts for the header of the file, by key.
 
     Raises:
         OSError: the disk is full or can't be written; the error has a number, unlike that of

@@ -57,8 +57,8 @@ class Workspace:
 
     Args:
         path: the folder.
-        format: of its record.
-        content: of its record.
+        format: format of its record.
+        content: content of its record.
         remedy: how to use another folder, in the imperative.
         parts: see ``open_workspace``.
         is_shared: whether shards share it.
@@ -101,7 +101,7 @@ class Workspace:
         """Return whether a step is finished and its files are unchanged.
 
         Args:
-            name: of the step.
+            name: name of the step.
             key: settings of this step only; with another key the step counts as not finished.
         """
         entry = self._steps.get(name)
@@ -123,14 +123,14 @@ class Workspace:
         """Finish a step whose result is a value and not files.
 
         Args:
-            name: of the step.
+            name: name of the step.
             value: any value that JSON can hold, except None.
         """
         self._finish(name, {"value": as_json(value)})
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Admit one shard at a time to the block, and read the finished parts of the others."""
+        """Admit one shard at a time to the block, and read the finished steps of the others."""
         # A run that is not a shard has the folder to itself.
         if not self._is_shared:
             yield
@@ -142,14 +142,14 @@ class Workspace:
 
     @contextlib.contextmanager
     def step(self, name: str, key: Any = None) -> Iterator[Path]:
-        """Yield a temporary folder, which becomes the step's when the block ends without an error.
+        """Yield a temporary folder, which becomes that of the step if the block raises no error.
 
         Args:
-            name: of the step.
+            name: name of the step.
             key: settings of only this step, kept with it.
 
         Raises:
-            ConfigError: a folder of that name is there that this workspace did not make.
+            ConfigError: there is a folder of that name which this workspace did not make.
             DataError: the disk is full.
         """
         self._refuse_foreign(name)
@@ -174,7 +174,7 @@ class Workspace:
         Call ``finish`` when the folder is complete.
 
         Raises:
-            ConfigError: a folder of that name is there that this workspace did not make.
+            ConfigError: there is a folder of that name which this workspace did not make.
         """
         self._refuse_foreign(name)
         entry = self._steps.setdefault(name, {"begun": True})
@@ -232,8 +232,8 @@ def open_workspace(
 
     Args:
         path: the folder, made if it is missing.
-        format: of its record.
-        settings: that decide the result, as JSON has them.
+        format: format of its record.
+        settings: settings that decide the result, as JSON has them.
         inputs: files and folders that are read; those that are missing are left out.
         may_change: settings that may differ when a run resumes.
         resume: ``auto`` resumes an existing run and otherwise starts one; ``never`` starts anew and
@@ -353,12 +353,12 @@ def _compare(
             after = now[kind].get(key)
             if key in may_change or before == after:
                 continue
-            difference = f"{key} ({before}, {after}) (then, now)"
+            difference = f"{key} (then {before}, now {after})"
             if kind == "inputs":
                 difference = f"{key} has changed since the run began"
             raise ConfigError(
-                f"{place}: the folder contains a run with other {what}: {difference}; repeat the"
-                f" earlier ones to resume, or {remedy}"
+                f"{place}: the folder contains a run with other {what}: {difference}; use the"
+                f" earlier ones again to resume, or {remedy}"
             )
 
 

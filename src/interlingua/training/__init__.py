@@ -1,4 +1,4 @@
-"""Training: an explicit loop over an engine.
+"""Training: an explicit loop that uses an engine for all calls to devices and processes.
 
 Step t depends on (state, seed, t) and nothing else. The public names are imported when they are
 first used, so that importing this package does not wait for torch.

@@ -58,7 +58,7 @@ class Banks:
 
     Which sentences a bank holds depends on the length of the run. A run with a time budget knows
     its length only after it has timed some steps. These steps use random vectors, which take the
-    same time as others.
+    same time as those of a teacher.
 
     Args:
         objective: before the first step, not sharded.
@@ -88,7 +88,7 @@ class Banks:
         self._new_dense = new_dense and bool(self._learners)
         self._encoder = objective.encoder
         if self._new_dense and engine.sharded:
-            # Its last layer is fitted to vectors of the whole encoder.
+            # The last layer is fitted to the encoder's vectors, which need the unsharded weights.
             self._encoder = copy.deepcopy(objective.encoder)
 
     @property
@@ -120,7 +120,7 @@ class Banks:
 
         Raises:
             ConfigError: a teacher's vectors are narrower than the student's.
-            DataError: ready vectors lack a sentence, or the disk is full.
+            DataError: a sentence has no precomputed vector, or the disk is full.
         """
         seconds = 0.0
         copies = _learners(unsharded or self._objective)
@@ -156,7 +156,7 @@ class Banks:
         """Open the teachers of a learner, and return a builder that embeds sentences with them."""
         anchors = self._learners[number]
         anchors.teacher = self._teachers[number]
-        # The teachers compute as the run does; vectors are stored in 16 bits in any case.
+        # The teachers compute in the run's precision; vectors are stored in 16 bits in any case.
         dtype: Dtype = "bfloat16" if self._engine.precision == "bf16" else "float32"
         limit = min(self._batches.max_tokens, self._plan.max_tokens or self._batches.max_tokens)
         teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype, device=self._engine.device)
@@ -219,12 +219,12 @@ class RandomBank(TeacherBank):
         return self._window[2]
 
     def _drawn(self, count: int) -> Float32[Tensor, "n d"]:
-        # With a generator of its own, as torch's random numbers belong to the step.
+        # A separate generator is used, because torch's global random numbers belong to the step.
         return torch.randn(count, self._dim, generator=torch.Generator().manual_seed(0))
 
 
 def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
-    """Yield the batches of pairs among the batches of any feeds."""
+    """Yield only the batches of pairs from batches of one or several feeds."""
     for batch in batches:
         if isinstance(batch, ParallelBatch):
             yield batch
@@ -235,8 +235,8 @@ def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
 class RunSentences:
     """The distinct sentences of a run, by their keys.
 
-    Negatives are the sentences of the pivot language. Others are only looked up, as targets:
-    sentences of the languages that the teacher knows, and those that the run is measured on.
+    Negatives are the sentences of the pivot language. All other sentences are only looked up, as
+    targets: sentences of the languages that the teacher knows, and validation sentences.
 
     Args:
         request: specifies these languages.
@@ -249,10 +249,10 @@ class RunSentences:
         self._pairs: list[Int64[ndarray, "n 2"]] = []
 
     def read_run(self, plan: ParallelPlan, steps: int) -> None:
-        """Read the pairs of all steps, and of later ones until there are enough negatives."""
+        """Read the pairs of all steps, then further pairs until there are enough negatives."""
         size = plan.global_batch_size
         self._read(plan, np.arange(steps * size))
-        # One more pass over the corpus at most: after it no new sentence can come.
+        # Read at most one more pass over the corpus: a second one would add no new sentence.
         first = steps * size
         last = first + plan.epoch_size
         while len(self._negatives) < self._request.size and first < last:
@@ -295,7 +295,7 @@ class RunSentences:
 
     def _read(self, plan: ParallelPlan, places: Int64[ndarray, " n"]) -> None:
         indices, rows = plan.rows_at(places)
-        # Each row is read once, in the order of the file, however often and whenever the run uses
+        # Read each row once, in the order of the file, no matter when and how often the run uses
         # it.
         distinct = np.unique(np.stack([indices, rows], axis=1), axis=0)
         languages = np.asarray(plan.store.language_pairs, dtype=object)
@@ -367,12 +367,12 @@ class BankBuilder:
         """Make the missing parts of the bank; all processes must call it.
 
         Args:
-            path: the bank's folder; its parts are next to it until it is complete.
+            path: folder of the bank; until the bank is complete, its parts are next to this folder.
             engine: the processes that share the work.
 
         Raises:
-            DataError: precomputed vectors lack sentences, which are then written to a file, or the
-                disk is full.
+            DataError: some sentences have no precomputed vectors and are then written to a file, or
+                the disk is full.
         """
         record = read_bank_record(path, verify=True)
         if record is not None and record.digest == self.digest:
@@ -380,8 +380,8 @@ class BankBuilder:
         self._need_all_sentences(path)
         parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
         files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), _PART)]
-        # The parts are distributed over the processes in turn; an existing part was made before the
-        # run was killed.
+        # The parts are distributed over the processes in turn; an existing part was made by an
+        # earlier run that was killed.
         for number, file in enumerate(files):
             if number % engine.world_size == engine.rank and not file.is_file():
                 self._make_part(file, self.sentences[number * _PART : (number + 1) * _PART])
@@ -405,7 +405,7 @@ class BankBuilder:
         self, teacher: Teacher, sentences: Sequence[tuple[str, list[int]]]
     ) -> Float32[ndarray, "n d"]:
         found = np.empty((len(sentences), teacher.width), dtype=np.float32)
-        # language by language, as some vocabularies segment words by it first
+        # language by language, because some vocabularies first segment words by language
         for language in sorted({language for language, _ in sentences}):
             rows = [row for row, (code, _) in enumerate(sentences) if code == language]
             found[rows] = teacher.embed([sentences[row][1] for row in rows], language)
@@ -448,8 +448,8 @@ class BankBuilder:
         total = np.zeros(width)
         products = np.zeros((width, width))
         for number, file in enumerate(files):
-            # Negatives come first, so later parts have none. Summed in float64, because there are
-            # many.
+            # Negatives come first, so later parts have none. The sums are in float64, because they
+            # have many terms.
             negatives = max(0, self.negatives - number * _PART)
             vectors = _read_part(file)[0][:negatives].astype(np.float64)
             total += vectors.sum(axis=0)
@@ -461,9 +461,9 @@ class BankBuilder:
         return Projection(basis.float().numpy(), mean.astype(np.float32), explained)
 
     def _need_all_sentences(self, path: Path) -> None:
-        """Refuse ready vectors that lack sentences.
+        """Refuse precomputed vectors if some sentences have none.
 
-        The missing sentences are written to a file, so that the model can embed them.
+        These sentences are written to a file, so that the teacher's model can embed them.
         """
         for teacher in self.teachers:
             if not isinstance(teacher, VectorTeacher):

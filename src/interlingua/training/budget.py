@@ -4,11 +4,12 @@ The run measures the time of some first steps, an evaluation and a checkpoint, a
 steps: weights and optimizer are restored. The times give the largest number of steps that fits into
 the budget together with its evaluations and checkpoints. This number is written to the run's
 config.toml, so that the run can be repeated on another machine. A run with this number in its
-config ends with the same bytes.
+config ends with the same bytes as the original run.
 
 The machine may become slower after the steps were counted. By default all steps are made, however
 long they take, since only then the run is repeatable. With ``stop_at_budget`` the run ends in time:
-if it is behind, the learning rate follows the time instead of the steps, so that it still ends low.
+if the run is late, its learning rate depends on the time instead of the steps, so that the rate is
+low at the end in this case too.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ MOST_OVERHEAD = 1 / 3
 """Largest share of the budget for evaluations and checkpoints; above it they are made less
 often."""
 SPACED = (0.2, 0.25, 0.34, 0.5)
-"""Intervals that are tried, as shares of the run; if none fits, both are made only at the end."""
+"""Intervals of evaluations and checkpoints that are tried, as shares of the run; if none fits, both
+are made only at the end."""
 FEW_STEPS = 50
 """A run with fewer steps than this gets a warning."""
 _SPARE = 1.2
@@ -141,7 +143,7 @@ class Costs(NamedTuple):
 
 
 class FittedSteps(NamedTuple):
-    """The steps that fit into a budget, and the settings that changed so that they do."""
+    """The steps that fit into a budget, and the settings that were changed to make them fit."""
 
     steps: int
     eval_steps: float
@@ -154,7 +156,7 @@ class FittedSteps(NamedTuple):
 def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
     """Compute the number of steps that fit into the time.
 
-    Evaluations and checkpoints are made less often if they would take most of it.
+    Evaluations and checkpoints are made less often if they would take too much of the time.
 
     Args:
         seconds: for steps, evaluations and checkpoints.
@@ -179,8 +181,8 @@ def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
             times = f"every {100 * spaced.eval_steps:.0f} % of the run"
         warnings.append(
             f"an evaluation takes {costs.evaluation:.1f} s and a checkpoint"
-            f" {costs.checkpoint:.1f} s, together {100 * share:.0f} % of the budget at"
-            f" run.eval_steps and run.save_steps; both are made {times} instead"
+            f" {costs.checkpoint:.1f} s, together {100 * share:.0f} % of the budget with"
+            f" the given run.eval_steps and run.save_steps; both are made {times} instead"
         )
     if 0 < steps < FEW_STEPS:
         warnings.append(
@@ -220,8 +222,8 @@ def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
     def needed(steps: int) -> float:
         return steps * costs.step + _overhead(steps, run, costs)
 
-    # By bisection, because the number of evaluations depends on the steps if their interval is a
-    # share of the run.
+    # Search by bisection, because the number of evaluations depends on the number of steps if
+    # evaluations have an interval that is a share of the run.
     fits = 0
     too_many = int(max(0.0, seconds) / costs.step) + 1  # even without any evaluation
     while too_many - fits > 1:
@@ -248,7 +250,7 @@ def _measured_steps(
         evaluation.measure(0, batches(0)[0])
         evaluation_seconds = time.perf_counter() - began
         checkpoint_seconds = _time_checkpoint(make_step, _existing(run.output))
-    # At its end the run also writes two model directories, about as large as a checkpoint.
+    # At its end the run also writes two models, which take about as long as a checkpoint.
     left = run.budget_seconds - (time.perf_counter() - began_at) - checkpoint_seconds
     pretrained = config.encoder.path is not None
     costs = Costs(step_seconds, evaluation_seconds, checkpoint_seconds, evaluates_start=pretrained)
@@ -266,7 +268,7 @@ def taken_back(objective: nn.Module, optimizer: torch.optim.Optimizer) -> Iterat
 
     Args:
         objective: with whole or sharded weights.
-        optimizer: of these.
+        optimizer: of these weights.
     """
     # On the host: a GPU may have no room for a second copy. Sharded weights stay sharded.
     before = {
@@ -366,7 +368,7 @@ class Pace:
     def position(self, step: int, seconds: float) -> int:
         """Return the step that decides the learning rate.
 
-        It is the present step, or a later one if time runs ahead of steps.
+        It is the present step, or a later one if the run is slower than expected.
 
         Args:
             step: from 0.
@@ -374,7 +376,7 @@ class Pace:
         """
         if not self.stops or self.budget_seconds is None:
             return step
-        # The share is one of the time until the last step, not of the budget: otherwise the rate
+        # The time is divided by the time until the last step, not by the budget: otherwise the rate
         # would end above its last value. The position is never earlier than the step, and never
         # beyond the last.
         share = seconds / max(self._last_step_at(self.budget_seconds), 1e-9)
@@ -382,7 +384,7 @@ class Pace:
         return min(max(step, by_time), self.max_steps - 1)
 
     def _last_step_at(self, budget_seconds: float) -> float:
-        """Return the run's seconds at which the last step starts, so that its evaluation fits."""
+        """Return the run time after which a step is the last one, so that its evaluation fits."""
         return budget_seconds - self.spent_before - self.evaluation_seconds
 
     def warning(self, done: int, seconds: float) -> str | None:

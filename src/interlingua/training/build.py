@@ -1,8 +1,8 @@
 """Construction of the objective and the batches; each is a pure function of the config.
 
 Two calls with the same config, in whatever process, make the same initial weights and the same
-batches: therefore processes can build their copies independently, and a resumed run finds its
-place.
+batches: therefore processes can build their copies independently, and a resumed run continues with
+the batch of its next step.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def build_objective(
     Args:
         config: of the run.
         vocabulary: of the corpus.
-        languages: of the corpus, for a method that distinguishes languages if the vocabulary names
-            none.
+        languages: of the corpus; if the vocabulary names no languages, a method that distinguishes
+            languages uses these.
 
     Raises:
         ConfigError: the pretrained backbone has another vocabulary than the corpus, or the method
@@ -64,7 +64,7 @@ def build_objective(
     if config.data.forms is not None:
         forms = config.data.forms
         objective.write_forms(FormsRequest(forms.share, forms.names))
-    # In all encoders and layers: a combination's terms, question towers, teachers.
+    # Set these options in all encoders and layers, also in those of terms, towers and teachers.
     for module in objective.modules():
         if isinstance(module, Encoder):
             module.gradcache_sentences = config.run.gradcache_sentences
@@ -119,15 +119,15 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 
 
 def remember_lengths(objective: Objective, config: TrainConfig) -> None:
-    """Cut later texts to the lengths of questions and passages, also in the saved model.
+    """Set the length limits of questions and passages as the encoders' own, also when saved.
 
     Training itself has its own limits for each feed. A model that learned from 256 tokens of a
     passage is then also measured and used on 256 tokens, and not on all that its backbone can take.
     A single encoder for both keeps the larger limit.
 
     Args:
-        objective: its batches must be built already, because they may hold texts longer than
-            passages.
+        objective: call this function after its batches are built, because they may hold texts that
+            are longer than the limit for passages.
         config: of the run.
     """
     if (question_config := config.data.questions) is None:
@@ -154,7 +154,7 @@ def with_default_prompt(settings: EncodingSettings, text: str | None) -> Encodin
 
     Args:
         settings: with prompts of other names, which stay.
-        text: the prompt of the training texts; None or empty = no prompt, also by default.
+        text: the prompt of the training texts; None or empty = no default prompt.
     """
     if not text:
         return dataclasses.replace(settings, default_prompt=None)
@@ -218,7 +218,7 @@ class MicroBatches:
     for a method of several feeds.
 
     Args:
-        config: decides the batches, with the step.
+        config: determines the batches, together with the step.
         sources: the training data by feed, in the method's order.
         max_tokens: the encoder's maximum.
         engine: the processes that share a batch.
@@ -258,7 +258,7 @@ class MicroBatches:
 
     @property
     def epoch_size(self) -> int:
-        """Rows of one pass over the first feed, which ``run.global_batch_size`` counts."""
+        """Rows of one pass over the first feed, whose batch size is ``run.global_batch_size``."""
         return next(iter(self.plans.values())).epoch_size
 
     def seen(self, step: int) -> dict[str, int]:
@@ -269,7 +269,7 @@ class MicroBatches:
         return rows
 
     def expected(self, step: int) -> dict[str, float]:
-        """Return the expected value of ``seen``, without the time that ``seen`` takes."""
+        """Return the expected value of ``seen``, which takes less time than ``seen`` itself."""
         rows: dict[str, float] = {}
         for plan in self.plans.values():
             # Only language pairs are drawn; to count those, ``seen`` goes through all steps.

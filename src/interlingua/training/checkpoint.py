@@ -2,7 +2,7 @@
 
 ``checkpoints/step-00000100/`` holds ``model.safetensors`` (all weights of the objective, heads and
 teachers included), ``optimizer.safetensors`` and ``state.json``, which also keeps the SHA-256 of
-the other two and one of itself.
+the other two files and of its own content.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class TrainState:
     tokens: int = 0
     """Tokens read in these steps."""
     seconds: float = 0.0
-    """Time spent on them, evaluations included."""
+    """Time spent on these steps, evaluations included."""
     best_step: int | None = None
     """Step of the best evaluation so far."""
     best_metric: float | None = None
-    """Its value."""
+    """Value of the metric in the best evaluation."""
     best_loss: float | None = None
-    """Its validation loss, if that was measured."""
+    """Validation loss in the best evaluation, if it was measured."""
     evaluations_since_best: int = 0
     """Evaluations made since, none of them better."""
     sums: dict[str, float] = field(default_factory=dict)
@@ -99,7 +99,7 @@ def save_checkpoint(
             }
             write_record(temporary / STATE_FILE, CHECKPOINT, record)
     except DataError as error:
-        # The remedy of ``files`` is left out: another place would not have these checkpoints.
+        # Omit the remedy of ``files``, another folder, which would not have the older checkpoints.
         reason = str(error)
         if isinstance(error.__cause__, OSError):
             reason = error.__cause__.strerror or str(error.__cause__)
@@ -135,7 +135,7 @@ def load_checkpoint(
         raise CheckpointError(
             f"{path}: is damaged or incomplete ({error}); resume from another checkpoint"
         ) from error
-    # Compared here, for an error that names a weight and says what to do.
+    # Compare the shapes here, so that the error names a weight and a remedy.
     shapes = {name: tensor.shape for name, tensor in _weights(objective)}
     wrong = shapes.keys() ^ weights.keys()  # names that only one of the two has
     if not wrong:
@@ -150,7 +150,7 @@ def load_checkpoint(
     objective.load_state_dict(
         {name: shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False
     )
-    # The optimizer numbers its parameters; the file has their names, followed by the moment's.
+    # The optimizer numbers its parameters; a key in the file has the names of weight and moment.
     parameters = dict(objective.named_parameters())
     states: dict[int, dict[str, Tensor]] = {}
     places = {name: place for place, name in enumerate(_names(objective, optimizer))}
@@ -174,7 +174,7 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
         problem = find_checkpoint_damage(path)
         if problem is None:
             return path
-        warn(f"{path.name} cannot be used ({problem}); the checkpoint before it is used")
+        warn(f"{path.name} cannot be used ({problem}); an older one is used")
     return None
 
 
@@ -195,7 +195,7 @@ def find_checkpoint_damage(path: Path) -> str | None:
 def _is_state(state: Any) -> bool:
     """Return whether names and types are those of a ``TrainState``.
 
-    The checksum does not show who wrote it.
+    A correct checksum does not show that this package wrote the file.
     """
     plain = dataclasses.asdict(TrainState())
     if not isinstance(state, dict) or state.keys() != plain.keys():

@@ -156,7 +156,7 @@ class MethodConfig(CheckedSettings):
         return Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the section as in a file: the method's options and those of every method."""
+        """Return the section as in a file: this method's options and those of all methods."""
         # lists, which TOML has, in place of tuples; empty ones are the default and left out
         for_all = {name: value for name in FOR_ALL_METHODS if (value := list(getattr(self, name)))}
         return {"name": self.name, **for_all, **to_mapping(self.options)}
@@ -471,7 +471,7 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
     Args:
         path: the file.
         overrides: ``"section.key=value"`` strings. An override of the run's length replaces the
-            length in the file, whichever of the three keys sets that one.
+            length in the file, whichever of the three keys of a length the file uses.
 
     Raises:
         ConfigError: see ``interlingua.config.load_config``; also an unknown method.

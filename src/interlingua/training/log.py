@@ -62,7 +62,7 @@ class Meter:
         """Add a step's loss, terms and, if measured, gradient norm.
 
         Raises:
-            NotFiniteError: one of them is not finite (on a GPU some steps later).
+            NotFiniteError: a value is not finite (on a GPU the error is raised some steps later).
         """
         # one tensor a step: one copy from the device, and one average over the processes
         values = torch.stack([value.float() for value in measured.values()])
@@ -82,7 +82,7 @@ class Meter:
             read = dict(zip(names, self._engine.mean(values).tolist(), strict=True))
             wrong = [name for name, value in read.items() if not math.isfinite(value)]
             if wrong:
-                # the loss is their sum: name the term, not the sum, if there is one
+                # the loss is the sum of the terms: name a term that is not finite, or else the loss
                 name = next((name for name in wrong if name != "loss"), "loss")
                 raise _not_finite(f"{name} is {read[name]} in step {step + 1}", self._checkpoints)
             # Counted by name: the gradient's norm, for example, is not measured in every step.
@@ -123,7 +123,7 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
         step: optimizer steps done.
 
     Raises:
-        NotFiniteError: one holds NaN or infinity.
+        NotFiniteError: a weight holds NaN or infinity.
     """
     names = [name for name, _ in objective.named_parameters()]
     shards = [local(weight.detach()) for weight in objective.parameters()]
@@ -263,7 +263,7 @@ class RunLog:
         if norms:
             values["term_grad_norms"] = norms
         self._record("evaluation", step, values)
-        shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+        shown = ", ".join(f"{name} {format_metric(name, value)}" for name, value in metrics.items())
         self.say(f"step {step} | {shown}{' | best so far' if best else ''}")
         if len(norms) > 1:  # a single term cannot be compared
             shown = ", ".join(f"{name} {norm:.2g}" for name, norm in norms.items())
@@ -392,6 +392,17 @@ def _drop_records_after(metrics: Path, step: int) -> None:
 def _summary_writer(folder: Path, step: int) -> Any:
     library = import_extra("torch.utils.tensorboard", package="tensorboard", extra="tensorboard")
     return library.SummaryWriter(str(folder), purge_step=step + 1)
+
+
+def format_metric(name: str, value: float) -> str:
+    """Format a metric for people: accuracies in percent, as in the tables of ``evaluate``.
+
+    ``metrics.jsonl`` and the records of a run hold fractions, like the result files of
+    ``evaluate``.
+    """
+    if "accuracy" in name:
+        return f"{100 * value:.1f} %"
+    return f"{value:.4g}"
 
 
 def _strict(value: Any) -> Any:

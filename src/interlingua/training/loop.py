@@ -200,7 +200,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             learning_rate = learning_rate_at(pace.position(step, seconds), config)
             make_step(step, micro_batches, learning_rate=learning_rate, logs=logs)
 
-            # Known after the first step only: whether the loss compares the rows of a batch.
+            # Only the first step shows whether the loss compares the rows of a batch.
             if step == first_step and (warning := fewer_negatives(config, batches, engine)):
                 log.warn(warning)
 

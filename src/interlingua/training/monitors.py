@@ -60,7 +60,7 @@ def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
     """Measure the spread of at least two embeddings of different sentences, normalized first.
 
     The effective rank is that of Roy & Vetterli (2007). It is computed from the centered
-    embeddings, because the part that all sentences have in common distinguishes none of them. It is
+    embeddings, because the part that all sentences have in common does not distinguish them. It is
     NaN if an embedding is not finite.
     """
     unit = F.normalize(embeddings.float(), dim=-1)

@@ -37,12 +37,14 @@ class TrainResult:
     model: Path | None = None
     """Directory of the last model; none if interrupted."""
     best: Path | None = None
-    """Directory of the model with the best evaluation; None if there was none, or if it is in the
-    folder of the run that this one was started from."""
+    """Directory of the model with the best evaluation; None without evaluations, or if the model is
+    in the folder of an earlier run whose checkpoint this run continues."""
     best_step: int | None = None
     """Step of that evaluation."""
     best_metric: float | None = None
-    """Its value."""
+    """Value of the metric in that evaluation."""
+    best_metric_name: str | None = None
+    """Name of the metric that decides."""
     metrics: dict[str, float] = field(default_factory=dict)
     """The last evaluation."""
     cpu_seconds: float = 0.0
@@ -111,7 +113,7 @@ class Clock:
             count.add(pairs, tokens, now - self._mark)
         self._mark = now
         self.tokens += tokens
-        # This process's time represents all: each computes on as many rows.
+        # This process's time is used for all processes, because each has the same number of rows.
         cpu_now = time.process_time()
         self.cpu_seconds += (cpu_now - self._cpu_mark) * world_size
         self._cpu_mark = cpu_now
@@ -173,7 +175,7 @@ def result_of(
 ) -> TrainResult:
     """Build the result of a run."""
     rates = clock.total_rates()
-    # A run that continues another run's checkpoint has the best model there, not here.
+    # If a run continues another run's checkpoint, the best model may be in that run's folder.
     best: Path | None = None
     if state.best_step is not None and folder.best.is_dir():
         best = folder.best
@@ -186,6 +188,7 @@ def result_of(
         best=best,
         best_step=state.best_step,
         best_metric=state.best_metric,
+        best_metric_name=config.run.metric_for_best_model,
         metrics=metrics,
         seconds=clock.seconds,
         cpu_seconds=clock.cpu_seconds,

@@ -163,12 +163,12 @@ class RunFolder:
         """Return the settled config of the run in this folder if ``config`` asks for this run.
 
         Args:
-            config: asks for the original config (``budget_seconds``, "auto") or for the settled one
-                (``max_steps``, "cpu").
+            config: must be equal to the config that the user wrote (``budget_seconds``, "auto") or
+                to the settled one (``max_steps``, "cpu").
             settled: the run's config.toml.
 
         Raises:
-            ConfigError: it asks for something else; the keys are named.
+            ConfigError: ``config`` differs from both; the message names the keys.
             CheckpointError: the manifest names no config.
         """
         manifest = self.read_manifest()
@@ -289,12 +289,12 @@ class RunFolder:
                 "python": platform.python_version(),
                 "machine": f"{platform.system()} {platform.machine()}",
             }
-            # Written first and atomically: a folder with a manifest is a run's, whatever else is in
-            # it.
+            # Written first and atomically: a folder with a manifest counts as the folder of a run,
+            # whatever other files it contains.
             write_record(self.manifest, RUN, record)
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
-        # files of a killed process under temporary names
+        # remove temporary files that a killed process left
         for folder in (self.path, self.checkpoints):
             if folder.is_dir():
                 sweep(folder)

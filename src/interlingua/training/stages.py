@@ -15,9 +15,9 @@ A stage names a run's TOML file, and a later stage may start from its model:
 
 A stage's run is stored in ``output/<name>``. ``output/stages.json`` keeps each stage's
 configuration and the digests of its inputs from earlier stages and of its results. A finished stage
-is not repeated, and a stage that has changed since then is refused. The file is a record and not a
-workspace: the run itself locks and resumes its folder, and all processes of a run read from the
-file which stages are done.
+is not repeated, and a stage that has changed since then is refused. The file is only a record: each
+run locks and resumes its own folder, and all processes of a run read from the file which stages are
+done.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ class StagesConfig(CheckedSettings):
     """A file of stages."""
 
     output: Path
-    """Folder of all of them."""
+    """Folder of all stages."""
     stage: tuple[StageConfig, ...]
-    """Stages in the order of the work."""
+    """Stages in the order in which they run."""
     set: dict[str, Any] = field(default_factory=dict)
     """Keys that have another value in every run."""
 
@@ -132,7 +132,7 @@ class Stage:
     def differences_from(self, earlier: Mapping[str, Any]) -> list[str]:
         """Return the keys in which the stage differs from an earlier configuration."""
         if isinstance(self.run, TrainConfig):
-            # Reading and writing it again adds the defaults of keys that did not exist then.
+            # Reading and writing the earlier config adds the defaults of keys that it lacks.
             earlier = train_config_from(earlier).to_mapping()
         ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
         return config_differences(earlier, self.mapping(), ignore=ignore)
@@ -178,7 +178,7 @@ def stages_of_file(
         if override.partition("=")[0].strip() == "output":
             apply_override(table, override)
         elif first.strip() in stages:
-            # A stage's own table holds silver; keys of its run's file are in ``set``.
+            # Keys of silver are in the stage's own table, those of its run's file in ``set``.
             changed = stages[first.strip()]
             if not rest.startswith("silver."):
                 changed = changed.setdefault("set", {})
@@ -320,7 +320,7 @@ def _refuse_changed(folder: Path, products: Any) -> None:
     Raises:
         CheckpointError: a file of it was changed or removed.
     """
-    if not is_first_process():  # one process looks for all
+    if not is_first_process():  # one process checks for all processes
         return
     now = _products(folder)
     if now != products:
@@ -363,7 +363,8 @@ def _resolved(
     if not isinstance(value, str) or (match := REFERENCE.fullmatch(value)) is None:
         return value
     stage, product = match.groups()
-    # The path is known before the stage has run; its existence is checked when the stage starts.
+    # The path is known before the named stage has run; whether it exists is checked when the
+    # stage that uses it starts.
     if stage not in kinds:
         raise ConfigError(
             f"{where}: {value} does not name an earlier stage{did_you_mean(stage, list(kinds))}"

@@ -93,7 +93,7 @@ def gradients(
     step: int,
     loss_scale: LossScale | None = None,
 ) -> dict[str, Float[Tensor, ""]]:
-    """Run forward and backward passes over a step's micro-batches, all with the same weight.
+    """Run forward and backward passes over a step's micro-batches, which all count equally.
 
     Parts of the loss are backpropagated in turn, which adds up to the gradient of their sum. The
     random numbers of a micro-batch depend on (seed, step, its place, rank) and nothing else.

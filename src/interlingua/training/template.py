@@ -88,8 +88,8 @@ def template(recipe: str) -> str:
     heading, values = RECIPES[recipe]
     lines = [f"# {line}" for line in heading.splitlines()]
     lines += [
-        "# Paths are relative to this file's folder. A key after # has the value that is shown;"
-        " remove the # to set the key."
+        "# Paths are relative to this file's folder. A key after # has the default value"
+        " that is shown; remove the # to set another value."
     ]
     method = resolve_name(METHODS, values["method"]["name"]).Config
     sections: tuple[tuple[str, type], ...] = (
@@ -131,7 +131,7 @@ def _section(schema: type, values: Mapping[str, Any]) -> Iterator[str]:
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         if field.name == "options" or dataclasses.is_dataclass(default):
-            continue  # a section of its own, which the reference shows
+            continue  # a separate section, which the reference documentation shows
         yield ""
         yield from textwrap.wrap(
             texts[field.name], WIDTH, initial_indent="# ", subsequent_indent="# "

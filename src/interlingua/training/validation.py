@@ -50,11 +50,11 @@ def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches
     incomparable.
 
     Args:
-        config: specifies the maximum number of rows, and the size of a batch; smaller only if there
-            are fewer rows.
+        config: specifies the maximum number of rows, and the size of a batch, which is smaller only
+            if there are fewer rows.
         data: if the method's main feed has no validation rows there are no batches; if another feed
             has none, its training rows are taken.
-        batches: the training batches, with the other feeds' rows in the same proportion.
+        batches: of training; they give the proportion of the other feeds' rows.
     """
     main = next(iter(data.train))
     count = min(config.data.valid_pairs, len(data.valid.get(main, ())))
@@ -67,7 +67,7 @@ def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches
     for feed, plan in batches.plans.items():
         batch_size = size
         if feed != main:
-            # in the same proportion to the main feed's as in training
+            # as many rows for each row of the main feed as in training
             batch_size = max(1, plan.global_batch_size * size // config.run.global_batch_size)
         plans[feed] = make_plan(
             feed,
@@ -194,7 +194,7 @@ class RunEvaluation:
             the measures by name.
 
         Raises:
-            NotFiniteError: see ``measure_validation``.
+            NotFiniteError: see ``measure``.
         """
         began = time.perf_counter()
         step = state.step
@@ -229,11 +229,11 @@ def check_metric(
     """Check before the first step that the metric of the best model will be measured.
 
     Args:
-        objective: is run on one batch unless the name is sufficient.
+        objective: is called with one batch if the name of the metric is not sufficient.
         batches: see ``valid_batches``.
         engine: see ``measure_validation``.
-        evaluate: a function with an attribute ``names`` that lists its metrics; one without
-            can't be checked.
+        evaluate: a function with an attribute ``names`` that lists its metrics; a function without
+            this attribute can't be checked.
         config: specifies the metric.
 
     Raises:
@@ -267,7 +267,7 @@ def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig)
     compare = operator.gt if _is_greater_better(config) else operator.lt
     best = state.best_metric
     loss = metrics.get(VALID_LOSS, math.nan)
-    # Strictly: of equal evaluations the first stays the best.
+    # The comparison is strict: of equal evaluations the first stays the best.
     better = math.isfinite(value) and (best is None or compare(value, best))
     if value == best and is_saturated(value, config) and state.best_loss is not None:
         better = loss < state.best_loss
@@ -284,7 +284,7 @@ def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig)
 def _is_greater_better(config: RunConfig) -> bool:
     """Return whether a higher value of the metric is better.
 
-    Its name decides unless the config specifies it.
+    The name of the metric decides unless the config sets ``greater_is_better``.
     """
     if config.greater_is_better is None:
         return not config.metric_for_best_model.endswith("loss")
@@ -292,7 +292,7 @@ def _is_greater_better(config: RunConfig) -> bool:
 
 
 def is_saturated(value: float, config: RunConfig) -> bool:
-    """Return whether the metric has the best value that a share can have."""
+    """Return whether the metric has the best value that a share in [0, 1] can have."""
     return value == (1.0 if _is_greater_better(config) else 0.0)
 
 

@@ -116,8 +116,8 @@ class AlignOptions(FolderModelOptions, ColumnOptions, AlignmentOptions, SplitOpt
         reads="document list",
     )
     output: PathLike | None = output_option(
-        "File for the links, by default standard output; with --list a folder. For many documents a"
-        " folder, or one file for all."
+        "File for the links, by default standard output; with --list, a folder; with folders or"
+        " patterns, a folder or one file for all links."
     )
     texts: PathLike | None = option(
         None,
@@ -162,7 +162,7 @@ def run_align(
         stdout: receives the links of documents that have no output.
 
     Returns:
-        The links; with an output they are written there, and the list is empty.
+        The links. If there is an output, they are written to it, and the list is empty.
 
     Raises:
         ConfigError: an option is wrong.
@@ -341,7 +341,7 @@ def _pair_folders(options: AlignOptions) -> tuple[list[DocumentPair], list[str]]
 
 
 def _refuse_options_of_files(options: AlignOptions) -> None:
-    """Refuse options that are only for documents in files if both sides are lists.
+    """Refuse options that require documents in files, because the sides are lists.
 
     Raises:
         ConfigError: such an option is set.
@@ -368,7 +368,7 @@ def _align_lists(options: AlignOptions) -> Links:
         target_language=options.target_language,
     )
     # Each text is checked when it is read; the error for an invalid text names its number.
-    # A column of a table has no truth value, hence no `or`.
+    # A column of a table has no truth value, so `side or ()` would fail.
     sides: list[Any] = [() if side is None else side for side in (options.source, options.target)]
     source = list(checked_texts(sides[0], "source"))
     target = list(checked_texts(sides[1], "target"))

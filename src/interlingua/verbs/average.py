@@ -36,7 +36,7 @@ class AverageOptions(Options):
 
     models: Sequence[PathLike] = argument(
         "Model folders, run folders or hf:owner/name, all of one shape and vocabulary; the"
-        " first one is the start.",
+        " first one is the start model.",
         kind=list[str],
         reads="models",
     )
@@ -45,8 +45,8 @@ class AverageOptions(Options):
     weights: Numbers | None = option(None, "Share of each model, separated by commas: 0.4,0.6.")
     grid: Numbers | None = option(
         None,
-        "Shares of the models after the first to try on --pairs and --sts, separated by commas;"
-        " 0,0.1,...,1 by default.",
+        "Shares to try on --pairs and --sts for the models after the first one, separated by"
+        " commas; 0,0.1,...,1 by default.",
     )
     pairs: Sequence[PathLike] | None = option(
         None,
@@ -67,12 +67,12 @@ class AverageOptions(Options):
     )
     max_pairs: Annotated[int, AtLeast(0)] = option(
         500,
-        "Maximum number of pairs of each set, evenly spread; 0 = all.",
+        "Maximum number of pairs of each set, chosen evenly from the whole set; 0 = all.",
         group=INPUT,
         unit="pairs",
     )
     max_loss: Annotated[float, AtLeast(0)] = option(
-        0.3, "Points of P@1 that an average may lose against the trained models."
+        0.3, "Maximum loss of P@1, in points, of an average compared with the trained models."
     )
     prompt: str | None = option(
         None,
@@ -95,11 +95,11 @@ class AverageOptions(Options):
 def run_average(
     options: AverageOptions, on_point: Callable[[GridPoint], None] = lambda _: None
 ) -> AverageResult:
-    """Average the weights of models, with given shares or with the best ones on development data.
+    """Average the weights of models, with given shares or the best shares on development data.
 
     With development data and without weights, the points of a grid are measured, and a rule chooses
-    one of them (see ``adapt.average``). Without development data and weights, the result is the
-    plain mean.
+    one of them (see ``adapt.average``). With neither development data nor weights, the result is
+    the plain mean.
 
     Args:
         options: of the verb.

@@ -1,4 +1,4 @@
-"""``interlingua.calibrate`` and ``interlingua calibrate``: probabilities of mining scores."""
+"""``interlingua.calibrate`` and ``interlingua calibrate``: probabilities from mining scores."""
 
 from __future__ import annotations
 
@@ -43,22 +43,24 @@ class CalibrateOptions(TwoTextsOptions):
     )
     labels: PathLike | None = option(
         None,
-        "Judged mined pairs: a review sheet of score, or a table of 1 or 0 TAB source TAB target.",
+        "Judged mined pairs: a review sheet of interlingua score, or a table with the columns 1 or"
+        " 0 TAB source TAB target.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     gold: PathLike | None = option(
         None,
-        "File of all right pairs, id TAB id or text TAB text. If --parallel or --labels is"
-        " given too, it only measures the calibration.",
+        "File of all right pairs, id TAB id or text TAB text. With --parallel or --labels, this"
+        " file is used only to measure the calibration.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
     drop: Names | Mapping[str, float | None] = option(
         defaults.DROPPED_OF_PAIR,
-        "Checks that remove pairs before the calibration is learned, as in mine; or none.",
+        "Checks that remove pairs before the calibration is learned, in the form of --drop of"
+        " interlingua mine; or none.",
         group=FILTERING,
     )
     probes: Annotated[int, AtLeast(80)] = option(

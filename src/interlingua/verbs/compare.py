@@ -30,13 +30,13 @@ class CompareOptions(Options):
         "Result files, folders of result files, or tables of results (.jsonl).", kind=list[Path]
     )
     output: PathLike | None = output_option(
-        "Output file: .html for a page of everything, .md, .tex, .csv, or .jsonl for a table of"
-        " results that compare can read again."
+        "Output file: .html for a page of everything; .md, .tex or .csv for tables; .jsonl for a"
+        " table of results that interlingua compare can read again."
     )
     format: str | None = option(
         None,
-        "Format of the output: markdown, latex, csv, html or jsonl; by default that of the name"
-        " of --output.",
+        "Format of the output: markdown, latex, csv, html or jsonl; by default the name of"
+        " --output sets the format.",
         group=OUTPUT,
     )
     # Contents of a table; a page always shows everything.
@@ -55,9 +55,9 @@ class CompareOptions(Options):
     # How results are compared.
     group: str | None = option(
         None,
-        "Join runs with different seeds into mean ± standard deviation: a regular expression to"
-        " cut out of the models' names, '-s[0-9]+', or config to join runs with configs that differ"
-        " only in the seed.",
+        "Join runs with different seeds into mean ± standard deviation. Pass a regular expression"
+        " for the part of the models' names to remove, such as '-s[0-9]+'; or pass config to join"
+        " runs whose configs differ only in the seed.",
     )
     baseline: str | None = option(
         None,
@@ -67,7 +67,7 @@ class CompareOptions(Options):
     costs: bool = option(False, "Add pairs, tokens, seconds and memory of training.", group=OUTPUT)
     rows: str = option(
         "scores",
-        "Layout of the rows: scores, or arms for one row per model with its scores in columns.",
+        "Layout of the rows: scores, or arms (one row per model, with its scores in columns).",
         group=OUTPUT,
     )
     strict: bool = option(

@@ -56,7 +56,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     """
 
     model: PathLike | None = argument(
-        "Model folder, hf:owner/name, or what --backend loads.", None, reads="model"
+        "Model folder, hf:owner/name, or a name that --backend loads.", None, reads="model"
     )
     texts: PathLike | Sequence[PathLike] | None = argument(
         "Folders of de.txt or de-en.tsv files, prepared corpora, files or tables.",
@@ -79,7 +79,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     )
     sentences: Annotated[int, AtLeast(8)] = option(
         debias_defaults.SENTENCES,
-        "Number of sentences of a language to draw from each source.",
+        "Number of sentences per language to draw from each source.",
         group=INPUT,
     )
     held_out: float = option(
@@ -92,8 +92,8 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     )
     column: str | None = option(
         None,
-        "Column of the sentences in .csv or .xlsx; by default the one named by the language, or"
-        " text.",
+        "Column of the sentences in .csv or .xlsx; by default the column named after the language,"
+        " or the column text.",
         group=INPUT,
     )
     # Stored vectors, in place of a model and texts.
@@ -106,7 +106,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     )
     labels: PathLike | Names | None = option(
         None,
-        "With --vectors: text file with the language of each vector per line; in Python also a"
+        "With --vectors: text file with the language of one vector per line; in Python also a"
         " list.",
         group=INPUT,
         kind=Path,
@@ -129,7 +129,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     overwrite: bool = option(
         False, "Replace the folder if it holds an earlier result.", group=OUTPUT
     )
-    seed: int = option(0, "Seed of the choice of sentences, and of those held out.")
+    seed: int = option(0, "Seed of the choice of sentences and of held-out sentences.")
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -195,7 +195,7 @@ def run_debias(
 
     Returns:
         The estimates and measurements; None if a known map was applied to stored vectors. For
-        vectors in memory, the mapped vectors (``vectors``) with their map.
+        vectors in memory, the mapped vectors (in ``vectors``) with their map.
 
     Raises:
         ConfigError: an option is out of range, or does not go with the model or with another

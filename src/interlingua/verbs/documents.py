@@ -59,7 +59,7 @@ class LinkedTexts(RowList["TextPair"]):
     The list is empty if the sentences were written to a file.
 
     Args:
-        pairs: with source, target, languages and score; ``fields`` has the documents, the
+        pairs: each has source, target, languages and score; its ``fields`` has the documents, the
             positions, the kind of unit and the probability.
         report: outcomes of all documents.
     """
@@ -170,7 +170,7 @@ class DocumentsOptions(ModelOptions, PairOptions, AlignmentOptions):
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """Return the default model if the first argument names documents, and so not a model."""
+        """Return the default model if the first argument names documents instead of a model."""
         if "model" in given or given.get("backend", BACKEND) != BACKEND:
             return None
         if isinstance(first, str | os.PathLike):
@@ -187,7 +187,8 @@ def _names_documents(name: str) -> bool:
         return not is_model_folder(path)
     if path.is_file() or "," in name or any(mark in name for mark in "*?["):
         return True
-    # Any name that is not a model is taken as documents, so a wrong path is reported as a path.
+    # Any name that is not a model is taken as documents, so that a wrong path is not reported as a
+    # wrong model.
     return not (installed_model_entry(name) or name in OWN_MODELS or name.startswith("hf:"))
 
 
@@ -202,7 +203,7 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
         progress: receives the progress of the work.
 
     Returns:
-        The linked sentences; with an output they are written there, and the list is empty.
+        The linked sentences. If there is an output, they are written to it, and the list is empty.
 
     Raises:
         ConfigError: an option is wrong.
@@ -237,7 +238,7 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
 
 
 def check_documents_options(options: DocumentsOptions) -> MemoryConfig:
-    """Return the settings that determine the memory, after checking all options.
+    """Check all options, and return the settings that determine the translation memory.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
@@ -284,7 +285,7 @@ def make_memory(
 
     Args:
         options: of the verb.
-        config: settings that determine the memory.
+        config: settings that determine the translation memory.
         files: the files of both sides.
         left_out: files that are left out.
         encode: computes vectors of length 1.

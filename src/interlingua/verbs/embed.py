@@ -61,8 +61,8 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions, SheetOptions):
     )
     precision: str = option(
         "float32",
-        "Numbers of the vectors: float32, int8, binary (one bit per element, packed into signed"
-        " bytes) or ubinary (into unsigned bytes).",
+        "Type of the numbers in the vectors: float32, int8, binary (one bit per element, packed"
+        " into signed bytes) or ubinary (packed into unsigned bytes).",
         group=OUTPUT,
     )
     devices: Annotated[int, AtLeast(1)] = option(
@@ -74,8 +74,8 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions, SheetOptions):
     )
     column: str | None = option(
         None,
-        "Column of the texts in .csv or .xlsx, by name or by number from 1; by default the one"
-        " named by --language, or text.",
+        "Column of the texts in .csv or .xlsx, by name or by number from 1; by default the column"
+        " named after --language, or the column text.",
         group=INPUT,
     )
 

@@ -176,7 +176,7 @@ def measured_model(
         choices: arguments of ``load_encoder``; None if unset.
 
     Raises:
-        ConfigError: it is not an encoder, or a loaded one is combined with a choice.
+        ConfigError: ``model`` is not an encoder, or a loaded encoder is combined with a choice.
     """
     from interlingua.encoder.backends.load import load_encoder
     from interlingua.encoder.model_info import describe_encoder
@@ -289,7 +289,7 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
     settings = read_index_settings(folder)
     if options.suite not in (DEFAULT_SUITE, INDEX_TASK):
         raise ConfigError(
-            f"{folder} is an index, which only the task {INDEX_TASK} can measure, found the suite"
+            f"{folder} is an index, which only the task {INDEX_TASK} can measure, but the suite is"
             f" {options.suite!r}; remove --suite, or pass a model"
         )
     prompt = options.query_prompt

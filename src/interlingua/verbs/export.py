@@ -50,11 +50,11 @@ class ExportOptions(Options):
     openvino: bool = option(False, "Write a graph for OpenVINO.", group=OUTPUT)
     compact: bool = option(
         False,
-        "Write one folder for all libraries and ONNX that stores the weights once, in eight bits.",
+        "Write one folder for all libraries and ONNX; it stores the weights once, in eight bits.",
         group=OUTPUT,
     )
     gguf: bool = option(
-        False, "Write a GGUF file for llama.cpp; --dtype sets its numbers.", group=OUTPUT
+        False, "Write a GGUF file for llama.cpp; --dtype sets its number type.", group=OUTPUT
     )
     static: bool = option(
         False,
@@ -137,8 +137,8 @@ class ExportOptions(Options):
     # The check of what was written.
     verify: bool = option(
         True,
-        "Compare the vectors of each installed library that can run the export with those of"
-        " MODEL.",
+        "Compare the vectors of MODEL with those of each installed library that can run the"
+        " export.",
     )
     verify_texts: Sequence[PathLike] | None = option(
         None,

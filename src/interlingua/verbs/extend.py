@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def run_extend(options: ExtendSettings, *, progress: bool = False) -> ExtendResult:
-    """Add a language to a model, from pairs with a language that it knows.
+    """Add a language to a model, from pairs of the new language and one that the model knows.
 
     An interrupted run resumes where it stopped.
 

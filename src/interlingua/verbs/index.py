@@ -116,7 +116,7 @@ class IndexOptions(Options):
     )
     chunk_overlap: Annotated[int, AtLeast(0)] = option(
         OVERLAP,
-        "Maximum number of tokens that a chunk repeats of the one before it; for build.",
+        "Maximum number of tokens of the previous chunk that a chunk repeats; for build.",
         group=INPUT,
         unit="tokens",
     )
@@ -152,7 +152,8 @@ class IndexOptions(Options):
     )
     approximate: bool = option(
         False,
-        "Build an approximate index, many times faster from a million passages on; for build.",
+        "Build an approximate index, which is many times faster for a million or more passages;"
+        " for build.",
         group=SEARCH,
     )
     output: PathLike | None = output_option("Folder for the index; for build.", kind=str)

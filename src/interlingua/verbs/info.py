@@ -98,8 +98,8 @@ def _training() -> str:
         return f"training on the CPU: {choice.executor}"
     rates = ", ".join([f"{name} {rate:,.0f}" for name, rate in choice.rates.items()])
     return (
-        f"training on the CPU: {choice.executor} (tokens per second through one layer and back:"
-        f" {rates})"
+        f"training on the CPU: {choice.executor} (tokens per second, forward and backward through"
+        f" one layer: {rates})"
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DATA_FOLDER_VARIABLE = "INTERLINGUA_DATA"
 """Variable that names the folder of published evaluation sets, as for ``evaluate``."""
 _MOST = 0.8
-"""Share of the documents of a folder that two languages have to cover."""
+"""Minimum share of the documents of a folder that are in its two most frequent languages."""
 _ALIGNABLE = 5000
 """Maximum number of texts of a document; larger files are corpora to mine."""
 
@@ -86,7 +86,7 @@ class LookOptions(PairOptions, LineOptions):
     )
     tests: PathLike | Sequence[PathLike] | None = option(
         None,
-        "Folder of a test set; its sentences are searched in the files. Repeatable. By default"
+        "Folder of a test set; the files are searched for its sentences. Repeatable. By default"
         " the published sets below $INTERLINGUA_DATA.",
         group=INPUT,
         kind=list[Path],
@@ -133,7 +133,7 @@ def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
             found.append(look_into(path, settings, progress, name=name))
     if all(one.error for one in found):
         raise DataError("; ".join(one.error for one in found))
-    found.next_commands = tuple(_commands_for_two(options, found))
+    found.next_commands = (*_commands_for_unaligned(found), *_commands_for_two(options, found))
     return found
 
 
@@ -243,8 +243,18 @@ def _published_sets(data: Path) -> list[Path]:
     return [data / name for name in names if (data / name).is_dir()]
 
 
+def _commands_for_unaligned(found: Looks) -> Iterator[str]:
+    """Yield the commands for two files that are named like aligned ones, and are not aligned."""
+    for one in found:
+        kinds = {fault.kind for fault in one.faults}
+        if one.format == "moses" and "," in one.path and kinds & {"damaged", "shifted"}:
+            both = shlex.join(one.path.split(","))
+            yield f"interlingua mine {both} -o pairs.tsv"
+            yield f"interlingua align {both} -o links.tsv"
+
+
 def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
-    """Yield the command that takes texts of two languages, or folders of them."""
+    """Yield the commands that take texts of two languages, or folders of them, the best first."""
     texts = [one for one in found if one.kind in ("texts", "document")]
     if len(texts) != sum(not one.error for one in found):
         return
@@ -260,12 +270,12 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
     if any(one.kind == "document" for one in texts):
         yield f"interlingua documents {both} -o memory.tmx"
         return
+    commands = [f"interlingua align {both} -o links.tsv", f"interlingua mine {both} -o pairs.tsv"]
     # A document and its translation have similar numbers of sentences; two corpora may not.
     sizes = sorted(one.units for one in texts)
-    if sizes[1] <= min(_ALIGNABLE, 2 * sizes[0]):
-        yield f"interlingua align {both} -o links.tsv"
-    else:
-        yield f"interlingua mine {both} -o pairs.tsv"
+    if sizes[1] > min(_ALIGNABLE, 2 * sizes[0]):
+        commands.reverse()
+    yield from commands
 
 
 def _language_of(found: FileLook) -> str:
@@ -276,7 +286,7 @@ def _language_of(found: FileLook) -> str:
 def _has_two_languages(folders: Sequence[str], texts: Sequence[FileLook]) -> bool:
     """Return whether two folders are in different languages, or one folder is in two languages.
 
-    Only most documents must agree, because a short text may be taken for a related language.
+    It is enough that most documents agree; a short text may be identified as a related language.
     """
     if len(folders) == 1:
         counts = Counter(filter(None, map(_language_of, texts)))

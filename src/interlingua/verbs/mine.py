@@ -62,7 +62,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
     # Optional only in Python, where the pairs are returned if there is no output.
     output: PathLike | None = output_option(
         "File for the pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; also s3://bucket/name.tsv. Or a"
-        " folder, for one .tsv per two files of equal names.",
+        " folder, which gets one .tsv for each pair of files with equal names.",
         kind=str,
         is_required=True,
     )
@@ -76,7 +76,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
     )
     checks: Names = option(
         ",".join(CHEAP),
-        f"Checks to measure, each a column: all, none, or some of {', '.join(CHECKS)},"
+        f"Checks to measure, each in a column: all, none, or some of {', '.join(CHECKS)},"
         " package.module:Class.",
         group=FILTERING,
         flags=("--check",),
@@ -84,7 +84,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
     drop: Names | Mapping[str, float | None] | None = option(
         None,
         "Checks that reject pairs, optionally with a limit: length=2,hub; or none. By default"
-        f" {DEFAULT_CHECKS}; with --check none, none.",
+        f" {DEFAULT_CHECKS}; if --check is none, no check rejects pairs by default.",
         group=FILTERING,
     )
     # Further outputs.
@@ -165,16 +165,16 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     pattern of files, or a list of sentences; equal sentences count once, blank ones not at all.
     All files of a side are one text, unless the output is a folder: then files of equal names are
     mined with each other. If ``checks`` is empty, no
-    check is measured, and no check rejects pairs unless ``drop`` names it. An interrupted run with
-    an output resumes. With two lists and neither an output nor a work folder, no file is
-    written.
+    check is measured, and no check rejects pairs unless ``drop`` names it. If there is an
+    output, an interrupted run resumes. With two lists and neither an output nor a work folder, no
+    file is written.
 
     Args:
         options: of the verb.
         progress: receives the progress of the work.
 
     Returns:
-        The pairs, best first. With an output they are written there, and the list is empty.
+        The pairs, best first. If there is an output, they are written to it, and the list is empty.
 
     Raises:
         ConfigError: an option is wrong.
@@ -203,7 +203,7 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
 
 
 def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
-    """Mine each two files that belong together by their names, and write an output for each pair.
+    """Mine each pair of files that belong together by their names, to an output for each pair.
 
     Raises:
         ConfigError: an option is set that is only for two texts.
@@ -254,7 +254,7 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
 
 
 def _jobs_of_files(options: MineOptions) -> tuple[list[OutputJob], list[str]]:
-    """Return a job for each two files that belong together, and why the other files are left out.
+    """Return a job for each pair of matching files, and why the other files are left out.
 
     Raises:
         ConfigError: a side is in memory, or an output is also an input.
@@ -306,7 +306,7 @@ def is_in_memory(options: TwoTextsOptions) -> bool:
 
 
 def mining_folder(options: MineOptions) -> Path | None:
-    """Return the work folder: that of the options, or one next to the output; None without both.
+    """Return the work folder of the options, or one next to the output; None if there is neither.
 
     For a remote output, the folder is in the working directory.
     """
@@ -314,7 +314,7 @@ def mining_folder(options: MineOptions) -> Path | None:
 
 
 def _next_to_output(options: MineOptions, ending: str) -> Path | None:
-    """Return a local file next to the output, or in the working directory if that is remote."""
+    """Return a file next to the output, or in the working directory if the output is remote."""
     if options.output is None:
         return None
     here = Path(options.output)
@@ -427,10 +427,12 @@ def mine_texts(
         folder: the work folder; None = both sides are in memory, and no file is written.
         progress: receives the progress of the work.
     """
+    from interlingua.mining.filter import check_output
     from interlingua.mining.gold import read_gold
     from interlingua.mining.mine import calibration_for, check_places, mine_pairs, parse_shard
     from interlingua.mining.pipeline import with_lines
     from interlingua.mining.work_folder import at_work
+    from interlingua.mining.writer import columns_of_checks_line
     from interlingua.runtime.workers import connected
 
     checks = check_mine(options)
@@ -469,7 +471,11 @@ def mine_texts(
             workers=stack.enter_context(connected(options.ray, cores=options.ray_cores)),
             progress=progress,
         )
-        found.lines += bad.lines()
+        found.lines += [*bad.lines(), *checks.lines()]
+        if options.output is not None and join_names(options.checks) != ",".join(CHEAP):
+            names = checks.names if join_names(options.checks) not in ("", "none") else ()
+            form = check_output(options.output, None, checks)
+            found.lines += columns_of_checks_line(form, listed(options.columns), names)
         return found
 
 

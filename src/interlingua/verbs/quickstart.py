@@ -39,7 +39,7 @@ class QuickstartOptions(Options):
         metavar="DIR",
         reads="folders",
     )
-    fetch: bool = option(True, "Fetch public packages with pip, or do not.", group=INPUT)
+    fetch: bool = option(True, "Fetch public packages with pip.", group=INPUT)
     cache: PathLike = option(
         Path("~/.cache/interlingua/quickstart"),
         "Folder that keeps the fetched packages.",
@@ -47,8 +47,8 @@ class QuickstartOptions(Options):
     )
     require_ratio: float | None = option(
         None,
-        "Fail unless the encoder's P@1 across scripts is at least this many times that of"
-        " character n-grams.",
+        "Minimum ratio of the encoder's P@1 across scripts to the P@1 of character n-grams; a lower"
+        " ratio is an error.",
     )
 
 

@@ -85,7 +85,7 @@ class ScoredStream:
     Attributes:
         pairs: iterator of the kept pairs.
         lines: the report; complete when all pairs have been read.
-        failures: of several bitexts, one line for each that could not be read.
+        failures: one line for each bitext that could not be read, if there are several.
     """
 
     pairs: Iterator[ScoredPair] = field(default_factory=lambda: iter(()))
@@ -238,9 +238,9 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
     )
     labels: PathLike | None = option(
         None,
-        "Judged pairs of the bitext: the answered sheet of --review, or 1 or 0 TAB source TAB"
-        " target. Good pairs are kept and bad ones rejected; with --learn, the calibration is"
-        " learned from them.",
+        "Judged pairs of the bitext: the answered sheet of --review, or a table with the columns 1"
+        " or 0 TAB source TAB target. Good pairs are kept and bad ones rejected; with --learn, the"
+        " calibration is learned from them.",
         group=INPUT,
         kind=Path,
         reads="file",
@@ -277,7 +277,7 @@ def run_score(
     Args:
         options: of the verb.
         progress: receives the progress of the work.
-        stdout: receives the pairs if there is no output; without it they are returned.
+        stdout: receives the pairs if there is no output; None = the pairs are returned.
 
     Returns:
         The pairs that are kept; without a filter all.
@@ -382,6 +382,7 @@ def _score_several(
 
     if options.output is not None or stdout is not None:
         write_all(several, scored, stdout)
+        result.lines += columns_line(replace(options, bitext=()))
         return result
     rows = several.rows(scored)
     result.pairs = (
@@ -422,7 +423,10 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     # By default a review sheet has the reasons of all checks that need no model.
     if options.review is not None and not columns_of_checks:
         columns_of_checks = ",".join(defaults.REVIEWED)
-    checks = CheckPlan.parse(columns_of_checks, join_names(options.drop), as_path(options.glossary))
+    without = {"hub": "cosines use no neighbors; remove --cosine"} if options.cosine else {}
+    checks = CheckPlan.parse(
+        columns_of_checks, join_names(options.drop), as_path(options.glossary), without=without
+    )
     options.check_cut()
     config = score_config(
         options.margin,
@@ -563,7 +567,7 @@ def write_scored(
         The report, in lines.
 
     Raises:
-        InterlinguaError: it was stopped while it wrote to standard output.
+        InterlinguaError: the run was stopped while it wrote to standard output.
     """
     from interlingua.mining.filter import output_format, write_filtered
 
@@ -588,7 +592,19 @@ def write_scored(
                 f"stopped after {count_of(kept.read, 'pairs')}; the lines written so far are"
                 " complete; run the command again to score all pairs"
             ) from None
-    return lines
+    return lines + columns_line(options)
+
+
+def columns_line(options: ScoreOptions) -> list[str]:
+    """Return a line if the requested checks are no columns of the output, otherwise none."""
+    from interlingua.mining.filter import output_format
+    from interlingua.mining.writer import columns_of_checks_line
+
+    if not join_names(options.checks):
+        return []
+    _, checks = check_score(options)
+    form = output_format(options.output, options.format)
+    return columns_of_checks_line(form, listed(options.columns), checks.names)
 
 
 def _kept_rows(
@@ -648,7 +664,7 @@ def _scored(
             # after the last file.
             if judged is None and options.review is not None:
                 sheet = write_review(options.review, judging.sampler, _file_of(options))
-    lines += sheet
+    lines += [*sheet, *checks.lines()]
 
 
 score = function_of(ScoreOptions, run_score, "score")

@@ -68,7 +68,7 @@ class SearchOptions(Options):
     mode: str = option(
         "vector",
         "Search by vector, by text (words, BM25), by hybrid (both, fused within each language),"
-        " or by feedback (vector; other languages are also searched with the best passage).",
+        " or by feedback (by vector; in other languages, the best passage is also a question).",
         group=SEARCH,
     )
     languages: Names | None = option(
@@ -206,8 +206,8 @@ def run_search(options: SearchOptions) -> Ranking | list[Ranking]:
     """Search an index, or texts in memory, for the passages that answer questions.
 
     Texts in memory are searched by ``interlingua.search(model, question, texts)``. For many
-    questions at different times, ``interlingua.Index`` is faster, or for an index on disk
-    ``interlingua.search.searcher.Searcher``, because both keep the model in memory.
+    questions at different times, ``interlingua.Index`` is faster; for an index on disk,
+    ``interlingua.retrieval.searcher.Searcher`` is faster. Both keep the model in memory.
 
     Args:
         options: of the verb.

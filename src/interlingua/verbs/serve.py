@@ -26,8 +26,8 @@ class ServeOptions(ServeSettings):
     )
     name: str | Sequence[str] | None = option(
         None,
-        "Name of the model in requests; repeatable for further names; that of its folder by"
-        " default.",
+        "Name of the model in requests; by default the name of its folder; repeatable for further"
+        " names.",
         group=MODEL,
         kind=list[str],
     )

@@ -94,7 +94,7 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         progress: show progress on standard error.
 
     Returns:
-        The results, one of each run.
+        The results, one for each run.
 
     Raises:
         ConfigError: settings contradict each other, or the folder holds another run.

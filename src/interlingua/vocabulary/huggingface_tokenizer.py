@@ -1,8 +1,9 @@
 """Tokenizers of Hugging Face models: the definition and which token plays which role.
 
-The definition is the content of ``tokenizer.json``. It does not contain which of its tokens pads,
-masks or replaces unknown text. These roles are read from ``special_tokens_map.json`` and
-``tokenizer_config.json``, or, if there is only ``tokenizer.json``, derived from the usual names.
+The definition is the content of ``tokenizer.json``. It does not specify which of its tokens is for
+padding, which for masks and which for unknown text. These roles are read from
+``special_tokens_map.json`` and ``tokenizer_config.json``, or, if there is only ``tokenizer.json``,
+derived from the usual names.
 Models without ``tokenizer.json`` are converted by transformers, if it is installed.
 """
 

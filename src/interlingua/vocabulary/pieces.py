@@ -1,10 +1,10 @@
 """New pieces on top of an old vocabulary: the choice of token runs, and the new tokenizer.
 
 Pieces are learned as in byte-pair encoding, from the tokens that the old vocabulary gives. Each
-distinct word is processed once, with its number of occurrences. A heap holds the pairs of neighbors
-by counts. The most frequent pair is joined in each word that contains it, which changes the counts
-of the adjacent pairs; then this is repeated. Only words that contain the pair are processed, so the
-cost depends on the number of changes, not on the size of the text.
+distinct word is processed once, with its number of occurrences. A heap orders the pairs of
+neighbors by their counts. The most frequent pair is joined in each word that contains it, which
+changes the counts of the adjacent pairs; then this is repeated. Only words that contain the pair
+are processed, so the cost depends on the number of changes, not on the size of the text.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ def words_of(
             if name not in is_word_part:
                 has_letters = _is_of_letters(name.removeprefix(prefix))
                 is_word_part[name] = token not in special and has_letters
-            # A word ends before a token that can't be part of a word, where the tokenizer counts
-            # another word, and before a sign for a space, where not every tokenizer counts one.
+            # A word ends before a token that can't be part of a word, before a token that the
+            # tokenizer counts to another word, and before a sign for a space: not every tokenizer
+            # counts a new word at this sign.
             is_border = number != last_number or name.startswith(WORD_STARTS)
             if word and (not is_word_part[name] or is_border):
                 words[tuple(word)] += 1
@@ -206,7 +207,7 @@ def unknown_characters(
 
     Args:
         vocabulary: the one that lacks the characters.
-        texts: search the characters in these.
+        texts: texts in which unknown characters are searched.
         min_count: occurrences that a character needs.
         language: code of the texts, if the vocabulary pre-tokenizes by language.
     """
@@ -240,7 +241,7 @@ def with_pieces(
     Args:
         vocabulary: Unigram, WordPiece or BPE.
         pieces: name -> the run of old tokens that it replaces.
-        merges: the merges that lead BPE to the pieces; ignored by the others.
+        merges: the merges from which BPE makes the pieces; Unigram and WordPiece ignore them.
     """
     definition = vocabulary.definition
     model = definition["model"]
@@ -269,7 +270,8 @@ def _add_to_unigram(
     entries = model["vocab"]
     scores = [score for _, score in entries]
     lowest = min(scores)
-    # Added tokens may have ids after the model's own; an id is a place in the list, so fill these.
+    # The ids of added tokens may follow the model's own ids. An id is a place in the list, so the
+    # list first gets an entry for each of these tokens.
     for token in range(len(entries), vocabulary.size):
         entries.append([vocabulary.tokenizer.id_to_token(token), lowest])
     for name, run in pieces.items():

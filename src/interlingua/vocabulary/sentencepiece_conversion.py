@@ -68,8 +68,7 @@ def read_model(model: bytes) -> SentencePieceModel:
     """Read a SentencePiece model.
 
     Raises:
-        DataError: it is not a SentencePiece model, or one of an algorithm other than unigram and
-            bpe.
+        DataError: it is not a SentencePiece model, or its algorithm is neither unigram nor bpe.
     """
     import sentencepiece
 
@@ -79,8 +78,8 @@ def read_model(model: bytes) -> SentencePieceModel:
         raise DataError(
             f"not a SentencePiece model ({error}); download or train it again"
         ) from error
-    # Numbers of fields as in sentencepiece_model.proto: ModelProto's trainer_spec and
-    # normalizer_spec, TrainerSpec's model_type, which is unigram where it is absent.
+    # Numbers of fields as in sentencepiece_model.proto. In ModelProto, 2 is trainer_spec and 3 is
+    # normalizer_spec. In TrainerSpec, 3 is model_type; if it is absent, the type is unigram.
     trainer = _message(model, 2)
     normalizer = _message(model, 3)
     model_type = next((value for key, value in _fields(trainer) if key == 3), 1)
@@ -248,8 +247,9 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Yield the (field number, value) pairs of a message in the Protobuf wire format."""
     at = 0
     while at < len(message):
-        # A key holds the field number and, in its lowest three bits, the type of the value: 0 is a
-        # varint, 1 eight bytes, 2 bytes with their number in a varint before them, 5 four bytes.
+        # A key holds the field number and, in its lowest three bits, the type of the value. Type 0
+        # is a varint, type 1 is eight bytes, and type 5 is four bytes. Type 2 is a varint with a
+        # number of bytes, and then these bytes.
         key, at = _varint(message, at)
         kind = key & 7
         if kind == 0:

@@ -6,8 +6,9 @@ tokenizer is used:
 
 1. The tokenizer is exactly the conversion of the model, byte by byte. A tokenizer that was grown,
    trimmed or edited is not.
-2. The model is BPE. Two segmentations of a Unigram model may have equal scores, which rounding
-   decides. It has the default treatment of spaces, and no symbols defined by the user.
+2. The model is BPE, has the default treatment of spaces, and has no symbols defined by the user. It
+   is not Unigram, because two Unigram segmentations may have equal scores; then rounding decides
+   between them.
 3. The text is in NFKC. Python's ``unicodedata`` converts it ten times as fast as ``tokenizers``,
    but the two may use different versions of Unicode. So each character is compared once.
 4. The text does not hold U+2581, SentencePiece's sign for a space.
@@ -27,8 +28,8 @@ from interlingua.vocabulary.sentencepiece_conversion import (
     tokenizer_json,
 )
 
-# Marks of a high and of a low combining class. If another mark is between them, normalization swaps
-# it with one of them, unless the library does not recognize it as a mark.
+# Marks of a high and of a low combining class. If another mark is between them, a library
+# that recognizes it as a mark swaps it with one of them in normalization.
 HIGH_MARK = "\u0345"
 LOW_MARK = "\u0334"
 

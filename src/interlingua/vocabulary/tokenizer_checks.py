@@ -26,7 +26,8 @@ from numpy import ndarray
 from interlingua.errors import DataError
 
 MAX_GROWTH = 100
-"""Maximum number of characters that one may become; Unicode's NFKC makes at most 18 of one."""
+"""Maximum number of characters that one character may become; Unicode's NFKC makes at most 18
+characters of one."""
 _MAX_PIECES = 100
 """Maximum number of special tokens around a text, and of entries in a template."""
 MAX_STEPS = 100
@@ -46,7 +47,9 @@ _VALUE = 0x7FFF_FFFF
 
 
 def check_definition(definition: dict[str, Any]) -> None:
-    """Check a definition before the tokenizers library, which itself refuses a malformed one.
+    """Check a definition before the tokenizers library reads it.
+
+    The library itself refuses malformed definitions.
 
     Args:
         definition: content of ``tokenizer.json``.
@@ -80,7 +83,7 @@ def check_definition(definition: dict[str, Any]) -> None:
 
 
 def _steps(step: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
-    """Yield the single steps of a step that may be a sequence of others."""
+    """Yield the step itself, or, if it is a sequence, the single steps in it."""
     if step is None:
         return
     if step.get("type") != "Sequence":
@@ -104,7 +107,8 @@ def _most_characters(normalizer: dict[str, Any]) -> int:
 def _longest_mapped(charsmap: str) -> int:
     """Return the number of characters of the longest text in SentencePiece's map.
 
-    The map is the size of a trie in bytes, the trie, and texts that end in 0.
+    The map consists of the size of a trie in bytes, the trie itself, and texts that each end with a
+    zero byte.
     """
     try:
         content = base64.b64decode(charsmap, validate=True)
@@ -136,14 +140,15 @@ def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
     begins = np.frombuffer(texts, np.uint8) & 0xC0 != 0x80
     nodes = _offsets(units[:1]).astype(np.int64)
     # The walk goes level by level, all nodes of a level at once. No node is visited twice, so that
-    # it ends even where a damaged trie runs in circles.
+    # the walk ends even if a damaged trie contains a cycle.
     seen = np.zeros(len(units), bool)
     if not len(nodes):
         return False
     while len(nodes):
         if nodes.max() >= len(units):
             return False
-        # np.unique would do, but imports numpy.ma: a tenth of the time to load a small model.
+        # np.unique would give the same, but it imports numpy.ma, which takes a tenth of the time to
+        # load a small model.
         nodes = np.sort(nodes[~seen[nodes]])
         nodes = nodes[np.diff(nodes, prepend=-1) > 0]
         seen[nodes] = True

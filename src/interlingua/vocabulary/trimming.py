@@ -1,4 +1,4 @@
-"""A smaller vocabulary that segments the texts it was trimmed for exactly as the full one does."""
+"""A smaller vocabulary with the full one's segmentation of the texts for which it was trimmed."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _entries(model: dict[str, Any]) -> dict[str, int]:
 def _needed(
     model: dict[str, Any], entries: dict[str, int], kept: set[int], *, byte_level: bool
 ) -> set[int]:
-    """Return the ids without which segmentation does not reach the kept ones."""
+    """Return the ids that segmentation needs in order to reach the kept ones."""
     needed = set()
     # Any of the bytes <0x00> to <0xFF> may be needed for a character without a piece.
     if model.get("byte_fallback"):

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlingua")
 CHUNK_TEXTS = 4096
-"""Number of texts passed to the tokenizer at once: enough for all its threads, few enough to keep
-memory flat."""
+"""Number of texts passed to the tokenizer at once: enough for all its threads, few enough to need
+little memory."""
 _CHARACTERS_PER_TOKEN = 16
-"""Number of characters per token that are tokenized first if tokens are limited; all of the text if
-they are too few."""
+"""If tokens are limited, the start of a text with this number of characters per allowed token is
+tokenized first. If it gives too few tokens, the whole text is tokenized."""
 SHORT_TEXT = 4000
-"""Maximum number of characters of a single text that the calling thread tokenizes itself. It keeps
-Python's lock, so a server can't answer other requests meanwhile."""
+"""Maximum number of characters of a single text that the calling thread tokenizes itself. The
+thread holds Python's lock, so a server can't answer other requests meanwhile."""
 CHECKED_TEXTS = 128
 """Interval of checks: of the texts that SentencePiece tokenizes, every 128th is also tokenized by
 ``tokenizers``."""
@@ -60,7 +60,8 @@ class Vocabulary:
         language_tags: the tag of each language, e.g. ``{"deu_Latn": "<2de>"}``; each a single
             token.
         pre_tokenizer: word segmentation that comes first, see ``corpus.segments.segmentation``.
-        sentencepiece: the SentencePiece model it was converted from, kept next to it.
+        sentencepiece: the SentencePiece model from which the tokenizer was converted; both are kept
+            together.
         text_forms: forms that are undone in a text before all other steps, see
             ``corpus.forms.text_forms``.
 
@@ -392,7 +393,7 @@ class Vocabulary:
     def _ids(
         self, texts: list[str], language: str | None, max_tokens: int | None, threads: int
     ) -> list[list[int]]:
-        """Return the token ids, of long texts at least ``max_tokens`` of them.
+        """Return the token ids of texts; for a long text, at least its first ``max_tokens`` ids.
 
         Words are tokenized independently, so the rest of a text does not change the tokens of its
         start.
@@ -502,7 +503,8 @@ def _splits_words(definition: dict[str, Any]) -> bool:
     """Return whether no token crosses a space between two letters."""
     first = definition.get("pre_tokenizer") or {}
     steps = [first, *first.get("pretokenizers", ())]
-    # Metaspace has the option "split", ByteLevel "use_regex"; without them they split nothing.
+    # Metaspace has the option "split", and ByteLevel has "use_regex"; if it is off, they split
+    # nothing.
     splits = any(
         step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
         for step in steps
@@ -515,7 +517,7 @@ def _splits_words(definition: dict[str, Any]) -> bool:
 def _largest_piece(definition: dict[str, Any]) -> int:
     """Return the largest id of the model's pieces; -1 if there are none, or none were found.
 
-    The library itself would copy the whole vocabulary.
+    The library's own function is not used here, because it would copy the whole vocabulary.
     """
     pieces = definition.get("model", {}).get("vocab", ())
     # Unigram has a list of pieces, in which the position is the id.

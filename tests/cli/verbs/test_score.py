@@ -4,6 +4,7 @@ import io
 import json
 import re
 import shutil
+import sys
 import types
 from pathlib import Path
 
@@ -172,7 +173,7 @@ def test_bad_lines_are_skipped_where_that_is_wanted(done, refused, workplace):
     said = done(f"{SCORE} bad.de-en.tsv -o out.tsv --quiet --on-error skip")
     said = said.err.splitlines()
     assert said[0].startswith("400 pairs read")
-    assert said[2:] == [
+    assert said[2:-1] == [
         "warning: 2 lines could not be read and were left out; they are listed in"
         " out.tsv.bad-lines.tsv",
         "  bad.de-en.tsv:51: found 1 column, expected 2 columns; remove tabs inside a text",
@@ -182,3 +183,46 @@ def test_bad_lines_are_skipped_where_that_is_wanted(done, refused, workplace):
     done(f"{SCORE} bad.de-en.tsv --on-error skip --bad-lines rest --cosine --quiet")
     assert len((workplace / "rest").read_text().splitlines()) == 3
     assert "expected stop or skip" in refused(f"{SCORE} bad.de-en.tsv --on-error ignore").err
+
+
+def test_scores_that_reject_nothing_are_named(done):
+    def named(options):
+        err = done(f"{SCORE} noisy.de-en.tsv -o o.jsonl --quiet", options).err
+        return [line for line in err.splitlines() if line.startswith("no pair is rejected")]
+
+    [line] = named("")
+    assert all(option in line for option in ("--threshold", "--precision", "--calibration"))
+    assert named("--threshold 1") == []
+    write_pairs(bitext(200, seed=7, wrong=0, repeated=0), "good.de-en.tsv")
+    done(f"{SCORE} noisy.de-en.tsv --learn c.json --parallel good.de-en.tsv --quiet")
+    assert len(named("--calibration c.json")) == 1
+    assert named("--calibration c.json --precision 0.9") == []
+    assert named("--calibration c.json --probability 0.5") == []
+
+
+def test_all_checks_are_those_that_can_run(done, refused, monkeypatch):
+    monkeypatch.setitem(sys.modules, "py3langid", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    err = done(f"{SCORE} noisy.de-en.tsv --check all --cosine -o o.jsonl --quiet").err
+    [line] = [line for line in err.splitlines() if "left out" in line]
+    for part in ("glossary (needs --glossary)", "language (", "[langid]", "hub ("):
+        assert part in line
+    names = set(json.loads(Path("o.jsonl").read_text(encoding="utf-8").splitlines()[0]))
+    assert {"script", "ending", "duplicate"} < names
+    assert not names & {"glossary", "language", "hub"}
+    # A check that is named is not left out.
+    assert "langid" in refused(f"{SCORE} noisy.de-en.tsv --check language -o o.jsonl").err
+    assert "--cosine" in refused(f"{SCORE} noisy.de-en.tsv --check hub --cosine -o o.jsonl").err
+
+
+@pytest.mark.parametrize(
+    ("output", "columns"),
+    [("o.tsv", "--columns score,source,target,script"), ("o.tmx", ".jsonl"), ("o.jsonl", None)],
+)
+def test_formats_without_columns_of_checks_are_named(done, output, columns):
+    err = done(f"{SCORE} noisy.de-en.tsv --check script --drop none -o {output} --quiet").err
+    lines = [line for line in err.splitlines() if "columns" in line]
+    assert len(lines) == (columns is not None)
+    assert all(str(columns) in line for line in lines)
+    err = done(f"{SCORE} noisy.de-en.tsv --check script -o o.tsv --columns score,script").err
+    assert "--columns" not in err

@@ -28,6 +28,15 @@ def test_hits_are_lines_and_languages_are_reported(done, index):
     assert printed.err == ""
 
 
+def test_without_hits_it_says_what_to_try(done, index):
+    printed = done(f"search {index} zzzunknown --mode text --languages de")
+    assert printed.out == ""
+    assert printed.err.startswith("nothing found; ")
+    assert all(part in printed.err for part in ("--mode", "--languages"))
+    assert printed.err.count("\n") == 1
+    assert done(f"search {index} zzzunknown --mode text --quiet").err.startswith("nothing found; ")
+
+
 def test_questions_are_read_from_standard_input_as_json(done, index, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("Die Katze\n\nthe mat\n"))
     printed = done(f"search {index} - --json --top 2 --mode hybrid")

@@ -16,6 +16,8 @@ from interlingua.evaluation.data.folders import (
     recognize,
     set_name,
 )
+from interlingua.evaluation.tasks.translation.flores import FloresP1
+from interlingua.evaluation.tasks.translation.xsim import XSim
 
 FILES = {"ara": "ara", "cmn": "cmn", "deu": "deu", "fra": "fra", "fra-deu": "fra"}
 GROUPS = {"small": ["deu", "fra", "ita"]}
@@ -154,3 +156,13 @@ def test_too_few_languages_for_a_pool(tmp_path):
 def test_a_corpus_part_is_called_by_its_corpus_too(tmp_path):
     assert set_name(tmp_path / "news" / "heldout") == "news/heldout"
     assert set_name(tmp_path / "news") == "news"
+
+
+@pytest.mark.parametrize("below", ["flores200_dataset/devtest", "devtest", "."])
+def test_the_original_archive_of_flores_is_found_from_each_folder(tmp_path, below):
+    folder = tmp_path / below
+    folder.mkdir(parents=True, exist_ok=True)
+    for code in ("eng_Latn", "deu_Latn"):
+        (folder / f"{code}.devtest").write_text("a\nb\n", encoding="utf-8")
+    assert FloresP1().find(tmp_path).resolve() == folder.resolve()
+    assert XSim().find(tmp_path).resolve() == folder.resolve()

@@ -86,7 +86,7 @@ def test_many_links_have_their_own_share(serve, folder, name):
     scores = np.array([row.score for row in rows])
     assert len(scores) >= 40
     assert reply["prior"] == pytest.approx(
-        load_calibration(path, "de", "en").estimate_prior(scores), abs=1e-3
+        load_calibration(path, "de", "en").estimate_share(scores), abs=1e-3
     )
     assert probabilities_of(reply) == pytest.approx(
         [row.columns["probability"] for row in rows], abs=1e-3

@@ -137,7 +137,6 @@ quickstart --catalogues absent --no-fetch
 MISSING = """
 py3langid mine model de.txt en.txt -o p.tsv --check language
 py3langid score model news.de-en.tsv -o o.tsv --drop language
-py3langid score model news.de-en.tsv -o o.tsv --check all
 datasets prepare hub.toml
 datasets score model hf:a/b:de-en -o o.tsv
 datasets score model a.parquet -o o.tsv

@@ -68,7 +68,8 @@ class DebiasOptions(CheckedSettings):
     method: MapMethod = debias_defaults.METHOD
     """project, erase, shift or center; see ``encoder/language_maps/affine_maps.py``."""
     rank: Annotated[int, AtLeast(0)] | None = None
-    """Directions to remove; default: chosen by held-out retrieval from the mixed pool."""
+    """Number of directions to remove; default: chosen by retrieval of held-out translations from
+    the pool of all languages."""
     sentences: Annotated[int, AtLeast(8)] = debias_defaults.SENTENCES
     """Maximum number of sentences of a language drawn from each source, including held-out ones."""
     held_out_share: Annotated[float, Above(0, below=1)] = debias_defaults.HELD_OUT_SHARE
@@ -247,7 +248,7 @@ def debias_vectors(
     *,
     options: DebiasOptions | None = None,
 ) -> FittedMap:
-    """Estimate a map from vectors of known languages; ``fitted.language_map.apply`` maps them.
+    """Estimate a map from vectors of known languages; the result's ``language_map`` maps them.
 
     Args:
         vectors: of any length; they are scaled to length 1.
@@ -255,7 +256,7 @@ def debias_vectors(
         options: of the estimate; those on texts are ignored.
 
     Raises:
-        DataError: there are not as many languages as vectors, or too few of a language.
+        DataError: there are not as many languages as vectors, or too few vectors of a language.
     """
     options = options or DebiasOptions()
     if len(vectors) != len(languages):

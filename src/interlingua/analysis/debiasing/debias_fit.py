@@ -95,8 +95,8 @@ class FittedMap:
         language_map: the map.
         before: the panel of the original vectors.
         after: the panel of the mapped vectors.
-        fitted: sentences it was estimated on.
-        held_out: sentences of the panel.
+        fitted: number of sentences that the map was estimated on.
+        held_out: number of sentences of the panel.
         ranks: own and mixed pool of each rank that was tried; empty if the rank was not chosen by
             them.
     """

@@ -2,8 +2,8 @@
 
 Every source gives sentences with their language, and groups of sentences that mean the same:
 
-- a folder of ``<lang>.txt`` files: one line of each file makes a group if the files have equally
-  many lines;
+- a folder of ``<lang>.txt`` files: the lines with the same number make a group if all files have
+  equally many lines;
 - a folder of ``<a>-<b>.tsv`` pair files, a single file of pairs in any known format, or a prepared
   corpus: a pair makes a group, and pairs that share a sentence are one group;
 - a text file, or a table with a column of sentences, that is named after its language: each
@@ -162,7 +162,7 @@ def _of_file(
     named = None
     if is_table(path):
         named = column
-    # A table without a column of sentences is one of pairs.
+    # A table without a column of sentences contains pairs.
     is_table_of_one = named is not None or has_sentences(path, language=find_language(path))
     groups: Iterator[TranslationGroup]
     if is_table_of_one or stem_and_suffix(path)[1] == ".txt":

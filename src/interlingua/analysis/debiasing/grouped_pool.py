@@ -47,7 +47,7 @@ class PoolMeasures(NamedTuple):
 def measure_pool(
     vectors: Float32[ndarray, "n d"], languages: Int64[ndarray, " n"], groups: Int64[ndarray, " n"]
 ) -> PoolMeasures:
-    """Search the translations of all sentences in the pool of all sentences.
+    """Search for the translations of all sentences in the pool of all sentences.
 
     Args:
         vectors: of length 1.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @make_command(AverageOptions, quiet="Print only the path of the model.")
 def average(options: AverageOptions, quiet: bool) -> None:
-    """Average the weights of models, by specified shares or the best ones on development data."""
+    """Average the weights of models with specified shares, or with the best on development data."""
 
     def report(point: GridPoint) -> None:
         if not quiet:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def debias(options: DebiasSettings, quiet: bool) -> None:
     """Write the model with a map that removes the language component from its vectors.
 
-    Prints the panel before and after.
+    Also prints the measurements before and after the map.
     """
     with make_progress(quiet) as progress:
         report = run_debias(options, progress)

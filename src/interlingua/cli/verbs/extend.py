@@ -27,13 +27,13 @@ def extension_table(result: ExtendResult) -> Iterator[str]:
     cut = result.vocabulary
     yield (
         f"vocabulary: {cut.before.characters_per_token:.2f} characters per token,"
-        f" {cut.premium:.2f} tokens per token of the pivot language,"
+        f" {cut.premium:.2f} times as many tokens as the pivot language,"
         f" {100 * cut.before.unknown_share:.2f} % unknown"
     )
     if cut.pieces:
         yield (
             f"added {cut.pieces:,} pieces: {cut.after.characters_per_token:.2f} characters per"
-            f" token, {cut.premium_after:.2f} tokens per token of the pivot language;"
+            f" token, {cut.premium_after:.2f} times as many tokens as the pivot language;"
             f" {cut.changed_texts:,} of {cut.kept_texts:,} texts in other languages are tokenized"
             " differently"
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EPILOG = "\n\n".join(
     [
         unfilled(
-            "Actions; MODEL may be left out before a file and is mini then:",
+            "Actions (if MODEL is left out before a file, the model is mini):",
             "  build MODEL FILES -o FOLDER  build an index, or resume an interrupted build",
             "  add FOLDER FILES             add passages, replace those of the same file or id",
             "  delete FOLDER IDS            remove passages by id, or by --where",

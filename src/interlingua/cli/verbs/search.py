@@ -34,7 +34,9 @@ def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
             # Flushed, as the next question may come much later.
             places = f" (and {', '.join(hit.places)})" if hit.places else ""
             print(f"{head}  {hit.id}{places}  {shortened(hit.context, hit.text)}", flush=True)
-        if not quiet:
+        if not ranking.hits:
+            print(_nothing_found(options), file=sys.stderr, flush=True)
+        elif not quiet:
             print(_share_line(ranking.shares), file=sys.stderr)
 
 
@@ -52,6 +54,19 @@ def shortened(title: str, text: str) -> str:
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     return f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def _nothing_found(options: SearchOptions) -> str:
+    """Return the line for a question without hits: what to try."""
+    tries = []
+    if options.mode == "text":
+        tries.append("--mode vector or hybrid, because text finds only passages with these words")
+    if options.languages:
+        tries.append("other --languages")
+    if options.where:
+        tries.append("another --where")
+    tries.append("other words")
+    return f"nothing found; try {', or '.join(tries)}"
 
 
 def _share_line(shares: list[LanguageShare]) -> str:

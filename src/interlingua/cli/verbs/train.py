@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def train(options: TrainOptions, quiet: bool) -> None:
     """Train, save checkpoints on the way, and write RUN/model and RUN/best.
 
-    Of a file of stages it runs all.
+    If the config is a file of stages, all stages are run.
     """
     trained = run_train(options, progress=not quiet)
     if trained.template is not None:
@@ -44,6 +44,7 @@ def train(options: TrainOptions, quiet: bool) -> None:
 def _summary(result: TrainResult) -> Iterator[str]:
     from interlingua.encoder.pair_scorer import HEAD_FILE
     from interlingua.training.exposure import exposure_lines
+    from interlingua.training.log import format_metric
 
     if result.already:
         yield (
@@ -56,8 +57,10 @@ def _summary(result: TrainResult) -> Iterator[str]:
         f" {result.tokens_per_second:,.0f} tokens/s, peak memory"
         f" {result.peak_rss_bytes / 2**30:.2f} GiB"
     )
-    if result.best is not None:
-        yield f"best:  {result.best} ({result.best_when}, {result.best_metric:.4g})"
+    if result.best is not None and result.best_metric is not None:
+        name = result.best_metric_name or ""
+        value = format_metric(name, result.best_metric)
+        yield f"best:  {result.best} ({result.best_when}, {name} {value})"
     yield f"model: {result.model}"
     model = result.best or result.model
     # A model that scores pairs has a head, and gives no vectors to evaluate.

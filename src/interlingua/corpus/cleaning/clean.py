@@ -41,33 +41,35 @@ _RULES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CleanConfig(CheckedSettings):
-    """Changes and rejections of cleaning."""
+    """Settings of cleaning: how it changes texts, and which pairs it drops."""
 
     markup: Markup = "keep"
     """Tags, entities and format placeholders: kept, stripped, or each written as one symbol."""
     min_characters: Annotated[int, Between(0, 10**9)] = 1
-    """Characters; a side with fewer drops the pair."""
+    """Minimum number of characters of each side; otherwise the pair is dropped."""
     max_characters: Annotated[int, Between(0, 10**9)] = 1000
-    """Characters; a side with more drops the pair (the vocabulary applies the limit in
-    tokens)."""
+    """Maximum number of characters of each side; otherwise the pair is dropped (the vocabulary
+    applies the limit in tokens)."""
     max_length_ratio: Annotated[float, Between(0, 1e6)] = 3.0
-    """Ratio of the longer to the shorter side, in characters, after ``length_slack`` is added
-    to each; a Chinese character counts as 3 Latin ones, kana and Hangul as 2, Ethiopic as 1.5. 0
-    switches the rule off."""
+    """Maximum ratio of the longer to the shorter side, in characters, after ``length_slack`` is
+    added to each; a Chinese character counts as 3 Latin ones, kana and Hangul as 2, Ethiopic as
+    1.5. 0 switches the rule off."""
     length_slack: Annotated[float, Between(0, 1e6)] = 15.0
     """Characters added to both sides before the ratio is taken, so that short texts may differ
     more."""
     min_script_share: Annotated[float, Between(0, 1)] = 0.25
-    """Share (0 to 1) of a side's letters (a Chinese one again worth 3) that must be in its
-    language's script; names, acronyms and code fill the rest. 0 switches the rule off."""
+    """Minimum share (0 to 1) of a side's letters in the script of its language, where a Chinese
+    character again counts as 3; names, acronyms and code may be the rest. 0 switches the rule
+    off."""
     drop_identical: bool = True
     """Drop pairs of two equal texts."""
     identify_languages: bool = False
     """Identify languages (by py3langid, the extra ``langid``; about 10,000 texts a second)."""
     min_language_confidence: Annotated[float, Between(0, 1)] = 0.8
-    """Probability (0 to 1) another language must reach to drop a pair; close relatives never do."""
+    """Minimum probability (0 to 1) of another language for a pair to be dropped; a closely related
+    language never causes this."""
     min_identified_letters: Annotated[int, Between(0, 10**9)] = 20
-    """Letters; shorter texts are not identified."""
+    """Minimum number of letters of a text; shorter texts are not identified."""
 
     def __post_init__(self) -> None:
         if self.min_characters > self.max_characters:
@@ -85,7 +87,7 @@ class CleanConfig(CheckedSettings):
 class _SideMeasures(NamedTuple):
     """One side of a chunk, normalized and measured.
 
-    All measures except ``characters`` are in Latin letters' worth.
+    The unit of all measures except ``characters`` is one Latin letter.
     """
 
     texts: list[str]
@@ -96,7 +98,7 @@ class _SideMeasures(NamedTuple):
 
 
 class Cleaner:
-    """Normalization of pairs that drops the bad ones.
+    """A cleaner that normalizes pairs and drops bad ones.
 
     Attributes:
         counts: rule name -> pairs it dropped; every rule is there from the start.
@@ -151,7 +153,7 @@ class Cleaner:
         return _SideMeasures(
             texts=decode(points.codes).split("\n")[:-1],
             characters=points.spans - 1,  # without the separator
-            width=_sums(widths, points) - 1,  # the separator's
+            width=_sums(widths, points) - 1,  # without the width of the separator
             letters=_sums(letters, points),
             in_script=_sums(in_script, points),
         )

@@ -1,4 +1,7 @@
-"""Keeps evaluation sentences out of training, by the keys of every sentence in their folders."""
+"""Detection of evaluation sentences in training data, to keep them out of training.
+
+The keys of all sentences in the evaluation folders are compared with those of the training data.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _CHUNK = 50_000  # strings hashed at a time
 class EvaluationKeys:
     """The sentences of evaluation sets, as sorted 64-bit keys: 8 bytes a sentence, 1 us a look-up.
 
-    Two texts are the same sentence when they have one `interlingua.corpus.cleaning.keys.text_key`:
+    Two texts are the same sentence if their `interlingua.corpus.cleaning.keys.text_key` is equal:
     case, punctuation, white space and compatibility forms do not count, the signs of numbers do.
 
     Args:
@@ -52,12 +55,12 @@ class EvaluationKeys:
     def from_folders(
         cls, folders: Iterable[str | os.PathLike[str]], *, markup: Markup = "keep"
     ) -> EvaluationKeys:
-        """Read every text file of each folder, at any depth; its name becomes that of the set.
+        """Read all text files of each folder, at any depth; the folder's name becomes the set's.
 
-        Lines are split at tabs, ``.csv`` and ``.json``/``.jsonl`` are parsed (every string of a
-        JSON document counts, keys too), anything else is read line by line, so the original layouts
-        of Tatoeba, FLORES, BUCC or xsim++ need no preparation. Strings without a letter (ids,
-        scores) are left out.
+        ``.csv`` and ``.json``/``.jsonl`` files are parsed (every string of a JSON document counts,
+        keys too). Other files are read line by line, and each line is split at tabs. So the
+        original layouts of Tatoeba, FLORES, BUCC or xsim++ need no preparation. Strings without a
+        letter (ids, scores) are left out.
 
         Args:
             folders: evaluation folders, or single files.
@@ -92,7 +95,7 @@ class EvaluationKeys:
         return sum(map(len, self._sets))
 
     def contaminated_keys(self, *sides: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """Mark the rows of which any side's text key is in any set.
+        """Mark the rows in which at least one side has a text key of an evaluation set.
 
         Each row counts once per set.
         """

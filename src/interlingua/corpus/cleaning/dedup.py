@@ -1,4 +1,4 @@
-"""Exact duplicates: which keys were seen before, in bounded memory and in any number."""
+"""Detection of exact duplicates among any number of keys, in bounded memory."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ExactDeduplicator:
     key with a probability of at most about 2^-58.
 
     Args:
-        folder: of the runs; made if it is missing. Only this object's files are written
-            there. None = all keys stay in memory.
+        folder: folder of the runs, only for this object; made if it is missing. None = all keys
+            stay in memory.
         run_keys: keys kept in memory.
     """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from interlingua.config import languages
 from interlingua.errors import import_extra
 
-# Languages that identifiers mix up, in the identifier's own labels: within one group nothing counts
-# as wrong.
+# Groups of languages that identification programs confuse, by the labels of py3langid: a text in
+# another language of the same group does not count as wrong.
 _RELATIVES = tuple(
     frozenset(group.split())
     for group in (
@@ -68,7 +68,7 @@ class LanguageCheck:
 
     def _label(self, language: languages.Language) -> str | None:
         # The identifier knows a language in its usual script only, and not, say, Arabic in Latin
-        # letters. Of Chinese it knows both scripts.
+        # letters. It knows Chinese in both scripts.
         usual_script = languages.resolve_language(language.iso3).script
         scripts = {language.script, usual_script}
         if len(scripts) > 1 and scripts != {"Hans", "Hant"}:

@@ -59,12 +59,12 @@ def text_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
         return np.zeros(0, np.uint64)
     # Place i of each code point in its own text.
     place = np.arange(len(codes)) - np.repeat(starts, spans)
-    # r(i) x(c_i), the terms of the hash. The table of r has a power of two of entries, so that few
-    # tables serve all lengths; its first entries do not depend on how many there are.
+    # r(i) x(c_i), the terms of the hash. The size of the table of r is a power of two, so that few
+    # tables serve all lengths; the first entries do not depend on the size.
     terms = _code_values()[codes]
     terms *= _place_values(1 << int(spans.max()).bit_length())[place]
     terms[codes == SEPARATOR] = 0
-    # The length goes in, and a last mix spreads every bit of the sum over the whole key.
+    # The length is added, and a final mix spreads every bit of the sum over the whole key.
     keys = splitmix64(np.add.reduceat(terms, starts) + spans.astype(np.uint64))
     keys[keys == EMPTY_KEY] = 1  # 0 is kept for texts in which nothing counts
     keys[spans == 1] = EMPTY_KEY
@@ -123,7 +123,7 @@ def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
 
 @functools.cache
 def language_value(language: str) -> np.uint64:
-    """Return a value of a language code that distinguishes keys from those of other languages."""
+    """Return a number for a language code, so that keys of different languages differ."""
     value: np.uint64 = splitmix64(np.array([crc32(language.encode())], np.uint64))[0]
     return value
 

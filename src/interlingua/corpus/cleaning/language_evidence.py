@@ -43,11 +43,12 @@ SUPPORTING_TEXTS = 1000
 LOOKED_AT = 200
 """Number of texts that are examined first."""
 LOOKED_AT_IN_DOUBT = 20_000
-"""Number of texts examined if the first ones contradict: sorted files start with foreign names."""
+"""Number of texts that are examined if the first ones contradict the language, because sorted
+files start with foreign names."""
 LEAST_LETTERS = 20
 LEAST_HAN = 60
-"""Length, in Latin letters' worth, from which text of only Han characters is neither Japanese nor
-Korean."""
+"""Minimum length of a text of only Han characters, as a number of Latin letters, for it to count as
+neither Japanese nor Korean."""
 _LEAST_SHARE = 0.02
 """Minimum share of the letters in the script of the language. All other letters may be those of
 product names and copies."""
@@ -63,7 +64,7 @@ OTHER_COUNTRY_CODES = {"uk": "GB"}
 
 
 def script_counts(texts: Sequence[str]) -> Float32[ndarray, " scripts"]:
-    """Count letters by the numbers of their scripts, in Latin letters' worth.
+    """Count letters by script number, each as the number of Latin letters that it represents.
 
     Number 0, which is no letter, is left out.
     """
@@ -128,7 +129,7 @@ def checked_language(
         path: path of the file, for errors.
         option: name of the option that sets the language, for errors.
         is_given: the user, and not the file, named the language.
-        other: language of the other side of pairs; this side is never read as this language.
+        other: language of the other side of pairs, which is never returned for this side.
 
     Returns:
         The code of the language. If its name is also the code of a country, and the texts are in
@@ -202,7 +203,7 @@ def usual_language(script: str) -> Language | None:
 
 
 def _language_of_country(code: str, script: str | None, texts: Sequence[str]) -> Language | None:
-    """Return the language of the texts if the code's name is that of a country where it is spoken.
+    """Return the language of the texts if it is spoken in the country that the code's name means.
 
     Return None if the name is not that of a country, or the texts do not decide.
     """
@@ -212,7 +213,7 @@ def _language_of_country(code: str, script: str | None, texts: Sequence[str]) ->
         return None
     if script is not None:
         fitting = [own for own in spoken if contradicting_script(texts, own.code) is None]
-        # Words decide between languages in Latin script; otherwise the country's first is taken.
+        # Words decide between languages in Latin script; otherwise the first fitting one is used.
         if len(fitting) == 1 or (fitting and script != "Latn"):
             is_other = script == "Latn" and is_contradicted(texts, fitting[0].code)
             return None if is_other else fitting[0]

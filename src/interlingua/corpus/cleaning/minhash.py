@@ -8,7 +8,7 @@ with probability J^rows; several bands make it likely that a near pair shares at
 
 Texts are flat arrays of 16-bit codes, each text followed by one separator; a text shorter than a
 shingle is filled up with separators. Codes beyond the basic plane are folded into 16 bits, which
-only ever confuses rare symbols.
+can confuse only rare symbols.
 
 datasketch makes a sketch per text in Python: 6,000 texts of 90 characters a second with 128
 permutations. Here, where all texts of a block are hashed at once, it is 28,500 texts, and a test
@@ -91,8 +91,8 @@ def minima(
 ) -> UInt32[ndarray, " n"]:
     """Compute MinHash ``number`` of every text.
 
-    It is the minimum of its shingles' hashes after the permutation a h + b mod 2^32, where a is
-    odd.
+    This is the minimum of the hashes h of the text's shingles after the permutation
+    a h + b mod 2^32, where a is odd.
     """
     (factor,) = _odd_numbers(1, seed=2 * number + 1)
     (shift,) = _odd_numbers(1, seed=2 * number + 2)
@@ -105,12 +105,12 @@ def jaccard(
     a: tuple[UInt32[ndarray, " c"], Int64[ndarray, " n"]],
     b: tuple[UInt32[ndarray, " d"], Int64[ndarray, " n"]],
 ) -> Float64[ndarray, " n"]:
-    """Compute the exact Jaccard index |A & B| / |A | B| of n texts' and n others' shingle sets."""
+    """Compute the exact Jaccard index |A & B| / |A | B| of the shingle sets of n pairs of texts."""
     marked = [_marked(hashes, starts, side) for side, (hashes, starts) in enumerate((a, b))]
     # Sorted by text, then shingle, then side: a shingle of both sides occurs twice in a row.
     shingles = np.sort(np.concatenate(marked))
     shingles = shingles[np.append(True, shingles[1:] != shingles[:-1])]  # each once per side
-    shared = shingles[1:][(shingles[1:] ^ shingles[:-1]) == 1]  # the same but for the side
+    shared = shingles[1:][(shingles[1:] ^ shingles[:-1]) == 1]  # equal except for the side
     n = len(a[1])
 
     def count(marks: UInt64[ndarray, " s"]) -> Int64[ndarray, " n"]:

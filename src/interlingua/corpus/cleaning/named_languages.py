@@ -160,7 +160,8 @@ CLEAR_SHARE = 0.15
 """Share of the words from which on a text is clearly in a language."""
 LEAST_DIFFERENT = 2
 _LEAST_OF_RELATIVE = 0.75
-"""Minimum ratio of the share of a common language to that of the best, rarer language."""
+"""Minimum ratio of a common language's share to the share of the best language, a rarer one, for
+the common language to be considered."""
 _DEVIATIONS = 1.5
 """Standard deviations of the sign test that distinguishes the rare and the common language."""
 _COMMON = (
@@ -211,17 +212,17 @@ def is_contradicted(texts: Iterable[str], code: str) -> bool:
         return True
     language = resolve_language(code)
     if not language.is_latin:
-        return False  # its script is compared everywhere
+        return False  # other code always compares the script
     shares, _ = _word_shares(sample, language.code)
     best = max(shares.values(), default=0.0)
     return best >= CLEAR_SHARE and shares.get(language.code, 0.0) < LEAST_OF_BEST / 2 * best
 
 
 def likely_latin_language(texts: Iterable[str]) -> str | None:
-    """Return the language with most of its frequent words in texts in Latin script.
+    """Return the language whose frequent words are most common in texts in Latin script.
 
-    If a few words do not distinguish a rare language from a common one, it is the common one. None
-    if no language has enough words, or several common ones have equally many.
+    If a few words do not distinguish a rare language from a common one, return the common one.
+    Return None if no language has enough words, or several common ones have equally many.
     """
     words = _counted_words(list(islice(texts, _LOOKED_AT)))
     shares, _ = _shares_of_words(words, "")

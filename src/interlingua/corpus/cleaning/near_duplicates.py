@@ -28,7 +28,8 @@ from interlingua.runtime.portions import ceil_div, portions
 
 SHINGLE_CHARACTERS = 5
 PERMUTATIONS = 64
-"""MinHash values of a text; more find pairs at the threshold with fewer candidates."""
+"""Number of MinHash values of a text; more values find pairs at the threshold with
+fewer candidates."""
 PARTITION_ROWS = 1 << 21
 """Texts sorted in memory at a time."""
 _BATCH = 1_000  # texts hashed at a time: their shingles stay in the processor's cache
@@ -53,7 +54,7 @@ def hash_texts(texts: Sequence[str], threshold: float) -> list[HashedTexts]:
 
     Args:
         texts: any number.
-        threshold: the Jaccard index of the index.
+        threshold: minimum Jaccard index of near duplicates, the same as in the index.
     """
     bands, rows = banding(threshold, PERMUTATIONS)
     found = []
@@ -124,8 +125,8 @@ class NearDuplicates:
         for file in (self._codes, self._ends, *self._keys):
             file.flush()
         found = np.zeros(self._count, dtype=bool)
-        # The partner that a row was last compared with in vain: two texts that share a band often
-        # share others as well. No row is its own partner.
+        # For each row, the last partner that was not near: two texts that share a band often share
+        # other bands as well. The initial value is the row itself, which is never a partner.
         rejected = np.arange(self._count, dtype=np.uint32)
         for band in range(self.bands):
             for later_rows, earlier_rows in self._candidates(band):
@@ -147,7 +148,7 @@ class NearDuplicates:
 
         Each later row occurs at most once in one array.
         """
-        # Rows are split by key, so that each partition can be sorted in memory for itself.
+        # Rows are split by key, so that each partition can be sorted in memory separately.
         partitions = ceil_div(self._count, PARTITION_ROWS)
         for partition in range(partitions):
             order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
@@ -155,7 +156,7 @@ class NearDuplicates:
             keys = (order >> np.uint64(32)).astype(np.uint32)
             # True for rows with the same key as the row before: all but the first row of a key.
             follows = np.append(False, keys[1:] == keys[:-1])
-            del order, keys  # before the next arrays of the same length
+            del order, keys  # free memory for the next arrays, which have the same length
             # The first row of each row's key: a running maximum of the positions of first rows.
             leaders = np.where(follows, 0, np.arange(len(rows), dtype=np.uint32))
             leaders = np.maximum.accumulate(leaders)[follows]

@@ -67,8 +67,8 @@ def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[st
         markup: handling of tags, entities and format placeholders, see `replace_markup`.
 
     Returns:
-        as many texts; to normalize them again changes nothing (unless stripped markup uncovers more
-        markup).
+        one normalized text for each text; normalizing it again changes nothing (unless stripped
+        markup uncovers more markup).
     """
     return decode(normalize_codes(texts, markup=markup).codes).split("\n")[:-1]
 
@@ -82,7 +82,7 @@ def normalize_codes(texts: Sequence[str], *, markup: Markup = "keep") -> CodePoi
 
 
 def folded_texts(texts: Sequence[str]) -> list[str]:
-    """Return one spelling of texts without regard to case, from which their keys are made.
+    """Return texts in a uniform spelling that ignores case, from which their keys are made.
 
     Spaces are not normalized, because the keys omit them.
     """

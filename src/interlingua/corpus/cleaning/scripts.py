@@ -110,7 +110,7 @@ def scripts_of(code: str) -> Bool[ndarray, " scripts"]:
 
 @functools.cache
 def letter_widths() -> Float32[ndarray, " scripts"]:
-    """Return how many Latin letters a character of each script counts as in comparisons of length.
+    """Return the number of Latin letters to which one character of each script is equivalent.
 
     The values are from the lengths of the same sentences in FLORES-200 devtest.
     """

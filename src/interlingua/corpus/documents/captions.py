@@ -1,9 +1,9 @@
 """Blocks of subtitles: cues joined to sentences.
 
 A sentence often spans several cues. A cue continues in the next one if it has no end mark, the
-next one follows soon, and the file uses end marks at all. In a file without end marks, as many
-Chinese and Thai subtitles are, it continues only if the next cue starts with a small letter. Each
-speaker of a cue is a unit.
+next one follows soon, and the file uses end marks at all. Many Chinese and Thai subtitles have no
+end marks. In such a file, a cue continues only if it ends with a mark such as a comma, or if the
+next cue starts with a small letter. The text of each speaker of a cue is a separate unit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST_GAP = 3000
 _MOST_CUES = 8
 """Maximum number of cues of one sentence."""
 _PUNCTUATED = 0.3
-"""Minimum share of cues that end in a mark for the other cues to continue in the next one."""
+"""Minimum share of cues with an end mark for a file to use end marks at all."""
 _CONTINUED = ",;-–—、，；،"
 _ELLIPSES = ("...", "…")
 _GREEK_QUESTION = re.compile("[\u0370-\u03ff];$")

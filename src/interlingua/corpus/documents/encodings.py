@@ -61,7 +61,7 @@ _ALPHABETS = {
     "swe": "åäöé", "tur": "çğıöşüâîûİ", "bos": "čćđšž", "cym": "âêîôûŵŷáéïö",
     "epo": "ĉĝĥĵŝŭ", "vie": "ăâđêôơư\u0300\u0301\u0303\u0309\u0323áàãéèêíìóòõúùý",
 }  # fmt: skip
-"""Letters of languages in Latin script that are not in ASCII, without those of foreign words."""
+"""Non-ASCII letters of languages in Latin script, without letters only used in foreign words."""
 _TYPOGRAPHY = frozenset("«»‹›“”„‘’‚–—…•·§°©®™€£¿¡ºª²³½¼¾×÷±µ´\u00a0\u00ad%‰†‡¶")
 _INSIDE_A_WORD = re.compile(r"(?<=[^\W\d_])[„“”‚‘«»‹›†‡‰§¶©®°%½¼¾²³±×÷µ´¿¡£€™\u00a0](?=[^\W\d_])")
 """Marks that are letters in another character set."""
@@ -108,7 +108,7 @@ _LEAST_FITTING = 0.9
 _LEAST_LETTERS = 20
 """Minimum number of letters for a script to be recognized."""
 _LEAST_WORDS = 0.03
-"""Minimum share of a text's words that are frequent in a language it may be written in."""
+"""Minimum share of words in a text that are frequent in a language for it to be likely."""
 _OF_BEST = 0.5
 """Minimum ratio of the share of a language to the largest share of any language."""
 _ONE_SCRIPT = 0.95
@@ -118,7 +118,7 @@ _MOST_CHAOS = 0.2
 _LEAST_COHERENCE = 0.2
 """Lower limit of charset-normalizer's coherence: 1 is text with the usual letters of a language."""
 _EAST_ASIAN = ("gb18030", "big5hkscs", "cp949", "cp932", "euc_jp")
-"""Sets of several bytes a character, which are seldom valid by accident."""
+"""Sets with several bytes per character; a text is seldom valid in one of them by accident."""
 
 
 class DecodedText(NamedTuple):
@@ -144,7 +144,7 @@ def declared_charset(head: bytes) -> str | None:
 def decode_file(
     content: bytes, path: PathLike, declared: str | None = None, language: str | None = None
 ) -> DecodedText:
-    """Return the text of a file: by its byte-order mark, its declaration, as UTF-8, or detected.
+    """Decode a file by its byte-order mark, by its declaration, as UTF-8, or by detection.
 
     Args:
         content: the whole file.
@@ -189,7 +189,7 @@ def detect_charset(content: bytes, path: PathLike, language: str | None = None) 
     """
     sample = content
     if len(content) > _DETECTED_IN:
-        # The sample ends with a line, so that no character of several bytes is cut.
+        # The sample ends at the end of a line, so that no character of several bytes is cut.
         sample = content[: content.rfind(b"\n", 0, _DETECTED_IN) + 1] or content
     found = _latin_charset(sample, language) or _japanese_charset(sample) or _other_charset(sample)
     if found is None:
@@ -212,7 +212,7 @@ def _strictly(content: bytes, charset: str, path: PathLike) -> str:
 
 
 def _byte_order(content: bytes) -> str:
-    """Return the byte order of UTF-16 without a mark, by its spaces and stops."""
+    """Return the UTF-16 byte order of a text without a mark, found by its spaces and stops."""
     if len(content) % 2 or b"\0" not in content[:_LOOKED_AT]:
         return ""
     counts = {}
@@ -283,7 +283,7 @@ def _share_of(content: bytes, charset: str, fitting: frozenset[str]) -> float:
 
 
 def _japanese_charset(content: bytes) -> str | None:
-    """Return the character set in which a text has kana, and few of half width."""
+    """Return the character set in which a text has kana, but few half-width kana."""
     for charset in ("cp932", "euc_jp"):
         try:
             text = content.decode(charset)
@@ -326,7 +326,7 @@ def _greek_charset(content: bytes, charset: str) -> str:
 
 
 def _is_one_script(lines: Sequence[str]) -> bool:
-    """Return whether nearly all letters outside of ASCII are of one script, or those of Korean."""
+    """Return whether nearly all non-ASCII letters are of one script; Korean may include Han."""
     counts = dict(zip(BLOCKS, script_counts(lines)[1:-1].tolist(), strict=True))
     total = float(script_counts(lines).sum())
     joined = "".join(lines)

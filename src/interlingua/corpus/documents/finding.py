@@ -37,7 +37,7 @@ def find_documents(
     """Find the documents below folders, by name and without reading their text.
 
     Args:
-        paths: files, folders, which are searched with all folders in them, and patterns
+        paths: files, folders (which are searched with all their subfolders), and patterns
             (``guide/**/*.docx``).
 
     Returns:
@@ -152,14 +152,14 @@ def _reason_against_kind(file: Path) -> str:
 
 
 def _without_copies(files: list[Path], left_out: list[LeftOut]) -> list[Path]:
-    """Return the files, each content once: the first file of equal ones is kept."""
+    """Return the files without copies: of several files with equal content, the first is kept."""
     by_size: dict[int, list[Path]] = {}
     for file in files:
         by_size.setdefault(file.stat().st_size, []).append(file)
     copies = set()
     for same in by_size.values():
         first: dict[str, Path] = {}
-        # A file whose size no other file has is no copy.
+        # A file of a unique size cannot be a copy.
         for file in same if len(same) > 1 else ():
             try:
                 digest = sha256_file(file)

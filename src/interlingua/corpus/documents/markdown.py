@@ -59,12 +59,12 @@ class FoundHeading(NamedTuple):
 
 
 class FrontMatter(NamedTuple):
-    """Keys above a text of Markdown.
+    """The front matter above a text of Markdown.
 
     Attributes:
         title: of the document; may be empty.
         language: as it is written.
-        stop: where the text starts.
+        stop: position at which the front matter ends and the text starts.
     """
 
     title: str = ""
@@ -152,7 +152,7 @@ class _BlockReader:
         self._lines: list[str] = []
         self._kind = PARAGRAPH
         self._indents: list[int] = []
-        """For each open list item, the column from which on a line belongs to it."""
+        """For each open list item, the minimum indentation of a line that belongs to the item."""
         self._fence = ""
         self._was_blank = True
         self._is_table = False
@@ -166,7 +166,7 @@ class _BlockReader:
         self.blocks.append(TextBlock(plain_markdown(text), HEADING, heading.level))
 
     def add_line(self, line: str) -> None:
-        """Add a line of another block."""
+        """Add a line that is not part of a heading."""
         mark = _FENCE.match(line.lstrip() if self._indents else line)
         if self._fence:
             self._add_code(line, mark)

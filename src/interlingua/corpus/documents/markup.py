@@ -146,11 +146,11 @@ class _Parser(HTMLParser):
             self.blocks.append(TextBlock(piece.strip(), kind, level))
 
     def _is_hidden(self) -> bool:
-        """Return whether blocks are not shown."""
+        """Return whether an open element that is not a reading hides all blocks."""
         return any(tag not in _READINGS for tag in self._hidden)
 
     def _end_readings(self) -> None:
-        """Show text again: the readings above characters need no end tags."""
+        """Show text after the readings above characters again, because these need no end tags."""
         for tag in _READINGS:
             self._hidden.pop(tag, None)
 

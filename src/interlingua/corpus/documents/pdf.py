@@ -1,11 +1,11 @@
 """Blocks of PDF files with a text layer, by pdfminer.six.
 
-A PDF holds glyphs at places and no paragraphs. pdfminer.six groups them to lines and boxes in
-reading order. Here lines are joined to paragraphs, over hyphens and pages, and headings are
-recognized by their size. Lines at the edges that repeat from page to page, such as headers and page
-numbers, are left out. pypdf was tried as well: it has no boxes or sizes, and puts the brackets and
-marks of right-to-left lines in the wrong places. pdfminer.six gives such lines in visual order,
-from which rules derive the reading order.
+A PDF contains glyphs and their positions, but no paragraphs. pdfminer.six groups the glyphs into
+lines and boxes in reading order. This module joins lines to paragraphs, also across hyphens and
+page breaks, and recognizes headings by their size. Lines at the edges that repeat from page to
+page, such as headers and page numbers, are left out. pypdf was tried as well: it has no boxes or
+sizes, and puts the brackets and marks of right-to-left lines in the wrong places. pdfminer.six
+gives such lines in visual order, from which rules derive the reading order.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ _LEFT_TO_RIGHT = re.compile(
     rf"{_LETTER}(?:(?:[^{_TURNED}()]|\([^{_TURNED}()]*\))*(?:{_LETTER}|[\d%]))?"
     r"|\d(?:[\d.,:/%٫٬-]*[\d%])?"
 )
-"""Words and numbers inside of a right-to-left line; a number behind a word goes with it."""
+"""Words and numbers inside of a right-to-left line; a number behind a word belongs to it."""
 _LOOSE_MARK = re.compile(r"\s+(?=[\u064b-\u065f\u0670])")
 _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 _LIGATURES = re.compile(r"[\ufb00-\ufb17]+")
 _PRESENTATION = re.compile(r"[\ufb1d-\ufdff\ufe70-\ufefc]+")
-"""Forms of letters by their place in the word, several in one glyph."""
+"""Forms that letters have by their place in a word; one glyph may represent several letters."""
 _HYPHENS = "-\u00ad\u2010"
 
 
@@ -101,7 +101,7 @@ def read_pdf(path: PathLike, language: str | None = None) -> BlockDocument:
         declared = declared_language(_text_of(document.catalog.get("Lang")))
     except InterlinguaError:
         raise
-    except Exception as error:  # for broken files, the library raises dozens of kinds
+    except Exception as error:  # broken files cause dozens of kinds of exceptions
         reason = " ".join(str(error).split())[:100] or type(error).__name__
         raise DataError(
             f"cannot be read as PDF ({reason}); print it to a new PDF", path=path
@@ -221,7 +221,7 @@ def _refuse_without_text(pages: list[list[_Line]], path: PathLike) -> None:
 
 
 def _without_headers(pages: list[list[_Line]]) -> list[list[_Line]]:
-    """Return pages without lines at their edges that repeat; only numbers in them may differ."""
+    """Return pages without repeated lines at their edges; such lines may differ in numbers."""
     counts: Counter[tuple[bool, str]] = Counter()
     for page in pages:
         counts.update({_edge_key(line) for line in page if _is_at_edge(line)})
@@ -331,7 +331,7 @@ def _joined(lines: list[str], words: Counter[str]) -> str:
             rest = re.match(r"\w+", line)
             whole = start[0] + (rest[0] if rest else "")
             cut = f"{start[0]}-{rest[0] if rest else ''}"
-            # If the hyphen belongs to the word, this form mostly occurs elsewhere in the document.
+            # If the hyphen belongs to the word, the form with it usually occurs elsewhere, too.
             has_own = last == "-" and words[cut] > words[whole]
             text = f"{text[:-1]}{'-' if has_own else ''}{line}"
         else:
@@ -364,7 +364,7 @@ def _unpacked_bytes(data: memoryview, most: int, depth: int) -> int:
     unpacker = zlib.decompressobj()
     size = 0
     head = b""
-    # In small parts, because the bytes behind the end of the stream would be copied.
+    # Decompress small parts: in one part, all bytes behind the stream's end would be copied.
     for start in range(0, len(data), _PART):
         part = bytes(data[start : start + _PART])
         try:
@@ -383,7 +383,7 @@ def _unpacked_bytes(data: memoryview, most: int, depth: int) -> int:
 
 
 def _text_of(value: Any) -> str:
-    """Return a string of a PDF: UTF-16 with a mark, UTF-8 with a mark, or nearly Latin-1."""
+    """Decode a string of a PDF: UTF-16 or UTF-8 with a byte-order mark, or nearly Latin-1."""
     value = value.resolve() if hasattr(value, "resolve") else value
     if isinstance(value, str):
         return value

@@ -27,7 +27,7 @@ SHORT_HEADING = 60
 _USUAL_SHARE = 0.98
 """Share of the lines that are not longer than the width."""
 _MOST_ENDED = 0.5
-"""Share of the lines of wrapped text that may end in the mark of a sentence."""
+"""Maximum share of the lines of wrapped text that end with a mark that ends a sentence."""
 SENTENCE_ENDS = tuple(".!?…。！？।॥؟۔።։။")
 _MARKS = '.!?…。！？।॥؟۔։።:;,：；，、،؛"”»」』)–—-'
 """Ends of lines that are no headings."""

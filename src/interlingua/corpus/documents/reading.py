@@ -116,7 +116,7 @@ def read_decoded(
     head = content[:LOOKED_AT_BYTES]
     declared = declared_charset(head) if is_markup else None
     decoded = decode_file(content, path, declared, language)
-    # The kind is that of the text, whatever its encoding.
+    # The kind is found from the decoded text, so that the encoding does not matter.
     start = decoded.text[:LOOKED_AT_BYTES].encode("utf-8", "replace")
     kind = find_kind(start, stem_and_suffix(path)[1])
     if kind is not None and not kind.is_text:

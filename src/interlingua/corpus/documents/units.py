@@ -67,7 +67,7 @@ class BlockDocument(NamedTuple):
 
 
 def join_texts(before: str, after: str) -> str:
-    """Return two parts of a text as one: with a space, but not between Chinese or Japanese."""
+    """Join two parts of a text with a space, except between Chinese or Japanese characters."""
     if not before or not after:
         return before or after
     if _is_unspaced(before[-1]) and _is_unspaced(after[0]):
@@ -76,7 +76,7 @@ def join_texts(before: str, after: str) -> str:
 
 
 def _is_unspaced(character: str) -> bool:
-    """Return whether a character is of a wide script that has no spaces; Korean has."""
+    """Return whether a character is of a wide script without spaces; Korean is wide with spaces."""
     is_wide = unicodedata.east_asian_width(character) in "WF"
     return is_wide and not "\uac00" <= character <= "\ud7a3"
 
@@ -97,7 +97,7 @@ def units_of(blocks: Iterable[TextBlock]) -> list[TextUnit]:
 
 def declared_language(name: str | None) -> str:
     """Return the code of a declared language; empty if none is declared or it is unknown."""
-    # "en; de", "en,fr": several languages, of which none is that of the whole.
+    # "en; de" and "en,fr" name several languages; none is that of the whole document.
     found = find_code(name.strip()) if name and name.strip() else None
     if found is None or found.startswith(("und", "mul", "zxx")):
         return ""

@@ -79,7 +79,7 @@ def read_word(path: PathLike, language: str | None = None) -> BlockDocument:
         return BlockDocument(blocks, (properties.title or "").strip(), declared)
     except InterlinguaError:
         raise
-    except Exception as error:  # for broken files, the libraries raise a dozen kinds
+    except Exception as error:  # broken files cause a dozen kinds of exceptions
         reason = " ".join(str(error).split())[:100]
         raise DataError(
             f"cannot be read as a Word document ({reason}); save it again as .docx", path=path

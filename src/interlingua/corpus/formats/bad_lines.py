@@ -27,7 +27,7 @@ _LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
 
 
 class BadLines:
-    """Handling of unreadable lines; a context manager that closes their file at its end.
+    """Handling of unreadable lines; a context manager that closes the file of these lines on exit.
 
     Args:
         on_error: ``stop`` raises the error of the first such line; ``skip`` continues without it.
@@ -102,7 +102,7 @@ class BadLines:
         """
         if not self.skips or is_empty:
             raise error
-        place = (str(error.path), -1)  # a file has one damage, and no line has that number
+        place = (str(error.path), -1)  # -1 is no line number, and a file has one damage only
         if place in self._seen:
             return
         self._seen.add(place)
@@ -117,8 +117,8 @@ class BadLines:
                 yield number, line
 
     def is_text(self, line: str, path: PathLike, number: int) -> bool:
-        """Return whether a line was UTF-8; one that was not is rejected."""
-        # The cheap tests first: most lines of most files are ASCII or whole UTF-8.
+        """Return whether a line is valid UTF-8, and reject a line that is not."""
+        # The cheap tests come first, because most lines of most files are ASCII or valid UTF-8.
         if not self.skips or line.isascii():
             return True
         try:

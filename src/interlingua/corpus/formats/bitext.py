@@ -65,7 +65,7 @@ _WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
 _WITH_ROWS = ("tsv", "csv", "xlsx")
 """Formats with an optional row that names the columns."""
 IN_TWO_FILES = ("moses", "subtitles", "catalog")
-"""Formats with two files per bitext, named by both with a comma or by a shared part of names."""
+"""Formats with two files per bitext; a path is both with a comma, or a shared part of names."""
 READ_ONLY = ("subtitles", "catalog", "qt")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
@@ -143,7 +143,7 @@ class PairWithOrigin(TextPair):
     def names(self) -> tuple[str, ...] | None:
         """Names of the fields of all pairs of the file, ``score`` too if there are scores.
 
-        None if only the whole file determines them.
+        None if the names are known only after the whole file is read.
         """
         return None
 
@@ -195,7 +195,7 @@ def without_lost_values(
     for pair in pairs:
         if pair.score is not None and not keeps_scores:
             lost[SCORE] = None
-        # Pairs of the same kind as the file are written with their values.
+        # Pairs that were read from a file of this format are written with their values.
         if isinstance(pair, PairWithFields):
             lost.update(dict.fromkeys(pair.fields))
         yield pair
@@ -221,7 +221,7 @@ class PairFormat(Protocol):
     ) -> Iterator[TextPair]:
         """Stream pairs.
 
-        Count the pairs that are left out in ``skipped``, by reason, and unreadable ones in ``bad``.
+        Use ``skipped`` to count omitted pairs by reason, and ``bad`` to count unreadable pairs.
         """
         ...
 
@@ -261,8 +261,8 @@ def read_pairs(
         bad: how to handle unreadable lines and damaged files; by default the first fault stops.
 
     Raises:
-        DataError: the file is missing, broken or misaligned, with its name and line, or its
-            languages are unknown.
+        DataError: the file is missing, broken or misaligned (the error names file and line), or
+            its languages are unknown.
     """
     if isinstance(path, tuple):
         path = ",".join(os.fspath(side) for side in path)
@@ -352,9 +352,9 @@ def write_pairs(
 def guess_format(path: PathLike) -> str:
     """Guess a format by a name, mostly its suffix; a folder or ``hf:`` is Hugging Face data.
 
-    A format of an installed package has the name of its suffix. Moses files have a language
-    as their suffix, and are named by a prefix (``news``, ``news.de-en``), by one of the two files,
-    or by both with a comma.
+    A format that an installed package adds is named after the suffix of its files. Moses files have
+    a language as their suffix, and are named by a prefix (``news``, ``news.de-en``), by one of the
+    two files, or by both with a comma.
 
     Raises:
         DataError: the suffix is of no known format.
@@ -439,7 +439,7 @@ def _is_no_pair(first: str, second: str) -> bool:
 
 
 def named_languages(path: PathLike, source: str | None, target: str | None) -> tuple[str, str]:
-    """Return both languages of a file with content that doesn't name them.
+    """Return both languages of a file whose content does not name them.
 
     Raises:
         DataError: they are neither specified nor in the file's name.
@@ -551,7 +551,7 @@ def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]
 
 
 def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]]:
-    """Return the names of all fields of pairs except texts and languages, and the pairs.
+    """Return the names of the pairs' fields, without texts and languages, together with the pairs.
 
     A file with a header needs the names before the first pair. If neither the first pair nor its
     file determines them, all pairs are first copied to a temporary file and examined.
@@ -569,12 +569,13 @@ def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]
 
 
 def typed_columns(pairs: Iterable[TextPair]) -> tuple[dict[str, type], Iterator[TextPair]]:
-    """Return the fields of pairs except texts and languages, with their types, and the pairs.
+    """Return the types of the pairs' fields, without texts and languages, together with the pairs.
 
     All pairs are first copied to a temporary file, unless they have only texts and scores.
 
     Returns:
-        Name -> bool, int or float, or else str, also for mixed types; and all pairs.
+        The type of each field by its name: bool, int or float, otherwise str (also for mixed
+        types); and an iterator over all pairs.
     """
     first, pairs = peek(pairs)
     if first is None:
@@ -699,7 +700,7 @@ def _in_checked_languages(
 
 
 def _texts_of(side: int, first: list[TextPair], pairs: Iterator[TextPair]) -> Iterator[str]:
-    """Yield the texts of one side; pairs that are read for it are added to the first ones."""
+    """Yield the texts of one side; pairs that are read in addition are appended to ``first``."""
     read = 0
     while True:
         while read < len(first):

@@ -33,8 +33,8 @@ def known_charset(name: str) -> str | None:
 def decoded(content: bytes, charset: str) -> str:
     """Return text in its declared character set, or in UTF-8 if it is valid UTF-8.
 
-    Text in another set of single bytes is valid UTF-8 only by a rare accident, and many files
-    declare a set that they are not in. Bytes that are valid in neither become surrogates.
+    Text in a single-byte character set is valid UTF-8 only in rare cases, and many files declare a
+    set in which they are not written. Bytes that are valid in neither become surrogates.
     """
     if not _MULTIBYTE.fullmatch(charset):
         try:

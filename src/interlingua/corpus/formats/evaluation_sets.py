@@ -1,6 +1,6 @@
-"""Readers of folders of translations, each in its data's original layout.
+"""Readers of folders of translations, in the original layouts of the data.
 
-They are here and not with the other evaluation sets because development data of training, of
+These readers are not with the other evaluation sets, because the development data of training, of
 ``average`` and of the quickstart have the same layouts. Every error names the file and line.
 
 - pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` next to
@@ -141,7 +141,7 @@ def one_each(files: Iterable[tuple[str, Path]], what: str = "language") -> dict[
     """Return the files by language, or by another distinguishing key.
 
     Raises:
-        DataError: two are of one language.
+        DataError: two files have the same language or key.
     """
     found: dict[str, Path] = {}
     for language, path in files:

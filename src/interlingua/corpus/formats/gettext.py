@@ -105,7 +105,7 @@ class GettextPair(PairWithOrigin):
         return {name: value for name, value in found.items() if value or name == "context"}
 
     def _form(self, message: Message) -> str:
-        """Return the form's number; of equal forms, the first for the singular, else the last."""
+        """Return the form's number; if forms are equal, the first for a singular, else the last."""
         forms = sorted(form for form, own in message.translations.items() if own == self.target)
         if not forms:
             return ""
@@ -120,10 +120,11 @@ class GettextPair(PairWithOrigin):
 class Gettext:
     """``.po`` and ``.mo`` files.
 
-    The translation's language is passed, or in the header, or in the path (``de/LC_MESSAGES``). The
-    source language is English by default. A plural entry gives two pairs: the singular with
-    the form of one, the plural with the form of many; if a language has one form, only the
-    latter. Fuzzy, untranslated and obsolete entries are skipped and counted.
+    The translation's language is an argument, or comes from the header or from the path
+    (``de/LC_MESSAGES``). The source language is English by default. A plural entry gives two pairs:
+    the singular with the form of one, the plural with the form of many; if a language has only one
+    form, the entry gives only the plural. Fuzzy, untranslated and obsolete entries are skipped and
+    counted.
     """
 
     def read(
@@ -145,7 +146,7 @@ class Gettext:
         source = source_language or languages.ENGLISH
         target = target_language or _language(fields, path)
         one_and_many = (0, 0)
-        if any(message.plural for message in messages):  # else a broken rule does no harm
+        if any(message.plural for message in messages):  # else a broken rule has no effect
             one_and_many = _plural_forms(fields, path)
         for message in messages:
             sides = _sides(message, one_and_many)
@@ -496,7 +497,7 @@ def _string(content: str, path: str, number: int) -> str:
 
 
 def _unescaped(text: str) -> str:
-    r"""Return a string without its escapes, ``\n`` and the like."""
+    r"""Return a string with its escapes, such as ``\n``, replaced by their characters."""
     if "\\" not in text:
         return text
     return re.sub(r"\\(.)", _escaped_character, text)
@@ -521,7 +522,7 @@ def _sides(message: Message, one_and_many: tuple[int, int]) -> list[tuple[str, s
 
 
 def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
-    """Return the numbers of the forms of one and of many, by the header's rule.
+    """Return the numbers of two plural forms, for 1 and for many, by the header's rule.
 
     If it has no readable rule, the rule of English is used.
 
@@ -576,8 +577,8 @@ def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path:
 
 def _language(header: dict[str, str], path: str) -> str:
     parts = Path(path).parts
-    # The folder before LC_MESSAGES is certain, as gettext looks catalogues up by it; the header
-    # comes next, and the names of file and folder may mean anything.
+    # The folder before LC_MESSAGES is certain, because gettext uses it to find catalogues. The
+    # header comes next. The names of the file and of its folder may mean anything.
     names = [parts[i - 1] for i, part in enumerate(parts) if part == "LC_MESSAGES" and i]
     names.append(header.get("Language", ""))
     certain = len(names)
@@ -606,8 +607,8 @@ def _charset(content: bytes, path: str) -> str:
     """Return the declared character set, or UTF-8 if there is none.
 
     Raises:
-        DataError: catalogues are not written in this character set; Python has others, some of
-            which take minutes to decode.
+        DataError: this character set is not used for catalogues; Python knows more character sets,
+            and decoding with some of them takes minutes.
     """
     found = re.search(rb"charset=([A-Za-z0-9_.:-]+)", content[:4096])
     if found is None:

@@ -85,8 +85,8 @@ class HuggingFace:
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Write a .parquet file with a ``translation`` column, of one language pair.
 
-        The score and other values of the pairs become further columns: of numbers or truth values
-        if all values of the column have this type, otherwise of text.
+        The score and other values of the pairs become further columns. A column has the type number
+        or truth value if all its values have this type, otherwise it has the type text.
         """
         return self._write(pairs, path, None)
 

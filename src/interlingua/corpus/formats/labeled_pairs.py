@@ -3,11 +3,11 @@
 Training, validation, evaluation, ``average`` and calibration read them here, in the layouts in
 which they are published:
 
-- ``.jsonl``: SNLI's, MultiNLI's and XNLI's own (``gold_label``, ``sentence1``, ``sentence2``),
-  mteb's (``score``, ``sentence1``, ``sentence2``);
-- tables with a header: sentence-transformers' ``AllNLI.tsv.gz`` and ``stsbenchmark.tsv.gz``, SNLI's
-  and XNLI's ``.txt`` and ``.tsv``, GLUE's, SICK's; a ``split`` column chooses the rows, a
-  ``language`` column names the language;
+- ``.jsonl``: files of SNLI, MultiNLI and XNLI (``gold_label``, ``sentence1``, ``sentence2``), and
+  of mteb (``score``, ``sentence1``, ``sentence2``);
+- tables with a header: ``AllNLI.tsv.gz`` and ``stsbenchmark.tsv.gz`` of sentence-transformers,
+  ``.txt`` and ``.tsv`` files of SNLI and XNLI, tables of GLUE and SICK; a ``split`` column chooses
+  the rows, a ``language`` column names the language;
 - tables without a header: ``a<TAB>b<TAB>label`` (XTREME's XNLI, silver pairs),
   ``label<TAB>a<TAB>b``, and files known by their names: ``sts-train.csv`` (STS benchmark's own
   seven columns),
@@ -86,7 +86,7 @@ class PairLayout(NamedTuple):
         label: column of the label.
         a: column of the first sentence.
         b: column of the second one.
-        width: number of columns; by default at least as many as are read.
+        width: number of columns; by default, any number that includes the columns above.
         header: whether the first row names the columns.
         quoted: comma-separated with quotation marks; otherwise separated by tabs, and quotation
             marks are text.
@@ -423,5 +423,5 @@ def _gold_file(path: Path) -> Path:
     elsewhere = path.parent.parent / "STS2017.gs" / name
     if not path.with_name(name).is_file() and elsewhere.is_file():
         return elsewhere
-    # Also if it is missing, so that the error names it.
+    # This path is returned even if the file is missing, so that the error names it.
     return path.with_name(name)

@@ -83,7 +83,7 @@ def read_labeled_json(path: Path, *, label: str = "label", text: str = "text") -
 
 
 def read_reviews(path: Path) -> list[tuple[str, float]]:
-    """Read the reviews of a file of Webis-CLS-10 that have a text, each with its stars.
+    """Read all reviews with a text from a file of Webis-CLS-10, each with its stars.
 
     Raises:
         DataError: the file is missing or of another form, or has no reviews.

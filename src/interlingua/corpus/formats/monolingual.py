@@ -120,7 +120,7 @@ def language_of(
     column: ColumnChoice = None,
     option: str = _OPTIONS,
 ) -> str:
-    """Return the code of a file's language, such as ``rus_Cyrl``, compared with its texts.
+    """Return the code of a file's language, such as ``rus_Cyrl``, after a check against its texts.
 
     The language is ``given``, or is in the name: ``ru.txt``, ``news.swh_Latn.txt.gz``, ``dev.zh``.
 
@@ -154,7 +154,7 @@ def language_of(
 
 
 def _compared(path: Path, code: str, column: ColumnChoice, option: str, *, is_given: bool) -> str:
-    """Return the code, or the code that it means according to the first texts of the file."""
+    """Return the code, or the code that the first texts of the file indicate instead."""
     if not path.is_file():
         return code
     from interlingua.corpus.cleaning.language_evidence import checked_language, sampled

@@ -131,7 +131,8 @@ class OpusZip:
         """Write the archive of the files that ``write_members`` writes under a prefix."""
         import tempfile
 
-        # In the folder of the archive, which has room for the files if it has room for the archive.
+        # The temporary files are in the folder of the archive: if it has room for the archive, it
+        # has room for the files.
         parent: Path | None = Path(path).parent
         if not Path(path).parent.is_dir():
             parent = None
@@ -344,7 +345,7 @@ def _sides(prefix: Path) -> list[tuple[LanguageCode, Path]]:
         if not plain.startswith(f"{prefix.name}."):
             continue
         if language := languages.find_in_name(plain[len(prefix.name) + 1 :]):
-            # Of "news.de" and "news.de.gz" the plain one, which comes first.
+            # If both "news.de" and "news.de.gz" exist, the plain file is used; it comes first.
             found.setdefault(languages.written_tag(language), (language, file))
     return list(found.values())
 

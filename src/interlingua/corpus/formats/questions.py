@@ -4,8 +4,8 @@
 known by the file's name:
 
 - ``*.json``: DPR's list of ``{"question", "positive_ctxs", "hard_negative_ctxs"}``, or SQuAD's form
-  (XQuAD-R too), where a paragraph answers its questions; a passage that is not in the language of
-  its question names its own (``"language"``);
+  (XQuAD-R too), where a paragraph answers its questions; a passage in another language than its
+  question names this language (``"language"``);
 - ``*.jsonl``: Mr.TyDi as on the hub, ``{"query", "positive_passages", "negative_passages"}``;
 - ``topic*.tsv`` or ``topics*.txt``: Mr.TyDi's topics, with ``qrels*.txt`` next to them and the
   collection (``docs.jsonl`` or ``corpus.jsonl``) in the same folder, in its ``collection/``, or in
@@ -52,12 +52,12 @@ class TitledText(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question with passages that answer it and, maybe, passages that look like it and don't."""
+    """A question, passages that answer it, and optional similar passages that do not answer it."""
 
     text: str
     language: str
     positives: tuple[TitledText, ...]
-    """The first is the one to learn."""
+    """Passages that answer; the first one is the one to learn."""
     hard_negatives: tuple[TitledText, ...] = ()
 
 
@@ -90,7 +90,7 @@ def read_questions(
 
     Args:
         path: the file.
-        languages: only questions of these; default: all.
+        languages: languages of the questions to read; all by default.
         skipped: counts questions that are left out, by reason.
 
     Raises:
@@ -145,10 +145,10 @@ _OPTION = 'as "language" of the questions, or in the name of the file or its fol
 
 
 def _language_by_name(path: Path, texts: Sequence[str]) -> str:
-    """Return the language in a file's name or its folders'.
+    """Return the language in the name of a file or of its folders.
 
-    In the file's name it is one part (``en.train``), in a folder's the last one
-    (``mrtydi-v1.1-korean``). A part that is also a word (``it``) is a language only if the
+    In the file's name, any part may be the language (``en.train``), in a folder's name only the
+    last (``mrtydi-v1.1-korean``). A part that is also a word (``it``) is a language only if the
     questions support it. For DPR and SQuAD, which are English by default, only the
     file's name counts.
 
@@ -206,7 +206,7 @@ def _read_mrtydi(path: Path) -> Iterator[Question]:
 
 
 def _question(item: Any, keys: tuple[str, str, str], place: _Place) -> Question:
-    """Return the question of an object with these keys of its text and its passages."""
+    """Return the question in an object, by the keys of its text and of its passages."""
     return Question(
         _one_line(first_text(item, keys[:1], place)),
         _named_language(item, place),
@@ -237,8 +237,8 @@ def _read_lines(path: Path) -> Iterator[Question]:
 def _read_topics(path: Path) -> Iterator[Question]:
     """Read Mr.TyDi's own files.
 
-    Two passes over small files and one over the collection, of which only passages that answer are
-    kept.
+    The two small files and the collection are each read once; of the collection, only the passages
+    that answer are kept.
     """
     relevant: dict[str, list[str]] = {}
     qrels = _related_file(path, re.sub(r"^topics?", "qrels", path.name), ("qrels",))
@@ -254,7 +254,7 @@ def _read_topics(path: Path) -> Iterator[Question]:
     }
     if missing := sorted(needed - found.keys()):
         raise DataError(
-            f"{count_of(len(missing), 'passages')} of the qrels missing, such as {missing[0]!r};"
+            f"lacks {count_of(len(missing), 'passages')} of the qrels, such as {missing[0]!r};"
             " fetch the collection again",
             path=collection,
         )
@@ -318,7 +318,7 @@ def trec_qrels(path: Path) -> Iterator[Judgment]:
 
 
 def beir_qrels(path: Path) -> Iterator[Judgment]:
-    """Yield the judgments of a file of BEIR: query, passage, grade; its header is passed over.
+    """Yield the judgments of a file of BEIR: query, passage, grade; its header is skipped.
 
     Raises:
         DataError: a line has too few columns, or a grade is not a whole number.
@@ -339,7 +339,7 @@ def documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[PoolP
         id_keys: keys of an id, the preferred one first.
 
     Raises:
-        DataError: an object has no id, no text, or something else in their place.
+        DataError: an object has no id or no text, or a value of another type in its place.
     """
     for path in files:
         for line, record in json_lines(path):
@@ -354,14 +354,14 @@ def documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[PoolP
                     title = ""
             else:
                 title = first_text({"title": "", **record}, ("title",), place, may_be_blank=True)
-                # A text may be empty, and with a title also null.
+                # A text may be empty; if there is a title, the text may also be null.
                 is_there = record.get("text") is not None or bool(title.strip())
                 text = first_text(record, ("text",), place, may_be_blank=is_there)
             yield PoolPassage(name, title.strip(), text.strip())
 
 
 def squad_paragraphs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield title and paragraph of a file of SQuAD's form, within ``squad_errors``."""
+    """Yield title and paragraph of a file of SQuAD's form; call this inside ``squad_errors``."""
     for article in load_json(path)["data"]:
         title = (article.get("title") or "").replace("_", " ")
         for paragraph in article["paragraphs"]:
@@ -370,7 +370,7 @@ def squad_paragraphs(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @contextlib.contextmanager
 def squad_errors(path: Path, keys: str) -> Iterator[None]:
-    """Report errors of a file of another form than SQuAD's in one line.
+    """Report in one line that a file is not in the form of SQuAD.
 
     Args:
         path: the file.
@@ -403,7 +403,7 @@ def first_text(
         may_be_blank: whether null and blank texts are allowed.
 
     Raises:
-        DataError: there is none, it is blank, or not text.
+        DataError: no key has a value, or the value is blank or is not text.
     """
     path, line = place
     if not isinstance(record, dict):
@@ -470,7 +470,7 @@ def _grade(text: str, path: Path, line: int) -> int:
 
 
 def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
-    """Return the file that goes with a topics file, compressed or not, here or one folder up.
+    """Return the file that belongs to a topics file, compressed or not, in its folder or one above.
 
     Args:
         path: the topics file.
@@ -495,7 +495,7 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
 
 
 def _plain_name(name: str) -> str:
-    """Return a name without a compression's suffix; qrels end in .txt also for topics in .tsv."""
+    """Return a name without a compression's suffix; qrels end in .txt even if topics are .tsv."""
     plain = uncompressed_name(name)
     if plain.startswith("qrels"):
         plain = re.sub(r"\.tsv$", ".txt", plain)

@@ -97,7 +97,7 @@ def read_column(
     place = find_column(header, path, column=choice.name, language=language)
     for number, cells in rows:
         if not has_width(cells, len(header), path, number, bad):
-            yield ""  # sentence i stays that of row i
+            yield ""  # so that sentence i is still the sentence of row i
             continue
         yield one_line(cells[place]).strip()
     if not is_reported:
@@ -107,7 +107,7 @@ def read_column(
 def table_records(
     path: PathLike, columns: Sequence[str] = ()
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a table by the names in its first row, each with its number.
+    """Yield the number of each row of a table, and its cells by the names in the first row.
 
     Args:
         path: a file for which ``is_table`` holds.
@@ -160,13 +160,13 @@ def refuse_column(column: ColumnChoice, path: PathLike) -> None:
     if choice.sheet is not None and suffix not in WORKBOOK_SUFFIXES:
         raise ConfigError(
             f"{path}: the sheet {choice.sheet!r} is named, but only workbooks"
-            f" ({', '.join(WORKBOOK_SUFFIXES)}) have sheets; remove it"
+            f" ({', '.join(WORKBOOK_SUFFIXES)}) have sheets; remove this choice"
         )
     named = [f"{word} {value!r}" for word, value in zip(_WORDS, choice, strict=True) if value]
     if named and suffix not in SUFFIXES:
         raise ConfigError(
             f"{path}: the {named[0]} is named, but only tables ({', '.join(SUFFIXES)}) have"
-            " columns; remove it"
+            " columns; remove this choice"
         )
 
 
@@ -241,7 +241,8 @@ def _all_rows(
     if stem_and_suffix(path)[1] in SUBTITLE_SUFFIXES:
         yield from _rows_of_cues(path, bad)
         return
-    # Empty rows are held back until a filled row follows: sheets often end with formatted ones.
+    # Empty rows are yielded only if a filled row follows: sheets often end with empty rows that
+    # are formatted.
     empty: list[tuple[int, list[str]]] = []
     first_row = choice.header_row or 1
     for row in workbook.read_rows(str(path), sheet=choice.sheet, first_row=first_row):

@@ -1,8 +1,8 @@
 """Bitexts out of spreadsheets: CSV, and a sheet of an Excel workbook, the first by default.
 
-Workbooks (XLSX) need the extra ``xlsx``. Both are rows of cells. A first row that names its columns
-is a header: ``source`` and ``target`` (or ``src``, ``tgt`` and the like) or the names of two
-languages (``en``, ``en_text``), and optionally ``score``, ``source_language`` and
+Workbooks (XLSX) need the extra ``xlsx``. Both kinds are rows of cells. A first row that names its
+columns is a header: ``source`` and ``target`` (or ``src``, ``tgt`` and the like) or the names of
+two languages (``en``, ``en_text``), and optionally ``score``, ``source_language`` and
 ``target_language``; other columns are kept with the pair, see ``table_columns``. Without a header
 there are two columns, source and target, or three, the score first.
 """
@@ -164,7 +164,7 @@ def cell_of(value: Any) -> CellValue:
 
 
 class _Rewindable:
-    """Lines that can be read again from a mark on."""
+    """Lines that can be read again, starting at a mark."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = iter(lines)

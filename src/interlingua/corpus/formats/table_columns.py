@@ -240,7 +240,7 @@ def shown_cells(cells: Sequence[str]) -> str:
 def header_columns(
     cells: Sequence[str], source: str | None = None, target: str | None = None
 ) -> TableColumns | None:
-    """Return the kinds of columns if the cells name them; None if they are no header.
+    """Return the positions of the columns if the cells name them; None if they are no header.
 
     Args:
         cells: cells of the first row.
@@ -266,7 +266,7 @@ def header_columns(
 def _requested_places(
     codes: Sequence[str | None], source: str | None, target: str | None
 ) -> tuple[int, int] | None:
-    """Return the columns that are called by the requested languages."""
+    """Return the columns that are named after the requested languages."""
     if source is None or target is None:
         return None
     first = languages.choose_code(source, codes)
@@ -281,7 +281,7 @@ def _requested_places(
 
 
 def _language_places(names: Sequence[str], codes: Sequence[str | None]) -> tuple[int, int] | None:
-    """Return the two columns that are called by languages.
+    """Return the two columns that are named after languages.
 
     If there are more than two, columns that may hold row numbers are ignored.
     """
@@ -299,13 +299,13 @@ def _language_places(names: Sequence[str], codes: Sequence[str | None]) -> tuple
 
 
 def _chosen_columns(cells: Sequence[str], path: PathLike, chosen: ChosenColumns) -> TableColumns:
-    """Return the columns that the user names; their names make the first row a header."""
+    """Return the columns that the user names; a first row with one of these names is a header."""
     names = [folded_name(cell) for cell in cells]
     places = [chosen_place(name, cells) for name in chosen]
     if -1 in places or places[0] == places[1]:
         wrong = chosen[places.index(-1)] if -1 in places else chosen.source
         raise DataError(
-            f"no two columns found for {wrong!r}; the first row is: {shown_cells(cells)}; use"
+            f"no separate column found for {wrong!r}; the first row is: {shown_cells(cells)}; use"
             f" names of this row, or numbers from 1 to {len(cells)}",
             path=path,
             line=1,

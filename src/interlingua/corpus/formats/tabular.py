@@ -132,8 +132,8 @@ def _cells(line: str) -> list[str]:
 def _is_header(cells: list[str], path: str, source: str | None, target: str | None) -> bool:
     """Return whether the first line names columns.
 
-    Two names of languages may also be two words: they are a header if they are the languages of the
-    file, or if these are not known otherwise.
+    Two names of languages may also be two ordinary words. They are a header if they are the
+    languages of the file, or if the languages of the file are not known otherwise.
     """
     columns = header_columns(cells, source, target)
     if columns is None or columns.languages is None:
@@ -141,6 +141,13 @@ def _is_header(cells: list[str], path: str, source: str | None, target: str | No
     named = languages_from_name(path) or (None, None)
     known = {source or named[0], target or named[1]} - {None}
     return len(known) < 2 or known == set(columns.languages)
+
+
+NO_TABS = (
+    "a text with one sentence a line, as the line has no tab; name both texts, as in a.de,a.en, or"
+    " find the pairs of two texts that are not aligned with `interlingua mine`"
+)
+"""Description of a file that is called a table and has no tabs, with the remedy."""
 
 
 def _pairs_without_header(
@@ -152,7 +159,7 @@ def _pairs_without_header(
 ) -> Iterator[TextPair]:
     """Stream lines of two columns, or of three with the score first."""
     source, target = languages
-    columns = 0  # of the first good line, which all others must have
+    columns = 0  # number in the first good line; all other lines must have as many
     for number, line in lines:
         cells = _cells(line)
         # Most lines have as many columns as the first one, and need no check.
@@ -162,7 +169,9 @@ def _pairs_without_header(
                 continue
             if columns or len(cells) not in (2, 3):
                 expected = f"{columns} columns; remove tabs inside a text"
-                if not columns:
+                if not columns and len(cells) == 1:
+                    expected = f"source<TAB>target or score<TAB>source<TAB>target; it is {NO_TABS}"
+                elif not columns:
                     expected = f"source<TAB>target or score<TAB>source<TAB>target; {OPTION}"
                 problem = f"found {count_of(len(cells), 'columns')}, expected {expected}"
                 bad.reject(DataError(problem, path=path, line=number), line)
@@ -273,10 +282,10 @@ def pair_of_object(
         columns: keys of the texts, if the user names them.
 
     Raises:
-        ValueError: a key is missing, is not a text, or the languages are unknown.
+        ValueError: a key is missing, a value is not a text, or the languages are unknown.
     """
     if not isinstance(item, dict):
-        remedy = "; rename a file that is one list to .json" if isinstance(item, list) else ""
+        remedy = "; if the file is one list, rename it to .json" if isinstance(item, list) else ""
         kind = type(item).__name__
         raise ValueError(f"expected an object with source and target, found {kind}{remedy}")
     if isinstance(item.get("translation"), dict) and columns is None:
@@ -325,7 +334,7 @@ def _score_of(value: Any) -> float | None:
 def _keys_of(
     item: dict[str, Any], source: str | None, target: str | None, chosen: ChosenColumns | None
 ) -> TableColumns:
-    """Return the kinds of keys, by their numbers.
+    """Return the numbers of the keys of the texts, the score and the languages.
 
     Raises:
         ValueError: no keys are known for both texts.
@@ -338,7 +347,7 @@ def _keys_of(
                 raise ValueError(f"the key {name!r} is missing; the keys are: {shown_cells(keys)}")
         score = keys.index("score") if "score" in item else -1
         return TableColumns(places[0], places[1], score, *_language_keys(keys))
-    if "source" in item and "target" in item:  # without a look at all names
+    if "source" in item and "target" in item:  # without a search for all names
         score = keys.index("score") if "score" in item else -1
         return TableColumns(
             keys.index("source"), keys.index("target"), score, *_language_keys(keys)
@@ -370,7 +379,7 @@ def _value(item: dict[str, Any], keys: list[str], place: int) -> Any:
 
 def _with_fields(pair: TextPair, item: dict[str, Any], used: set[str]) -> TextPair:
     """Return the pair with the other keys of its object as fields."""
-    # Even if there are no other keys, because later objects may have some.
+    # An object without other keys becomes such a pair too: later objects may have other keys.
     return PairWithFields.of(pair, {key: value for key, value in item.items() if key not in used})
 
 
@@ -423,5 +432,5 @@ def _code_of(language: Any) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _code_named(name: str) -> str:
-    """Return the code of a name; every object of a file has the same few."""
+    """Return the code of a name; the objects of a file repeat the same few names."""
     return languages.resolve_code(name)

@@ -1,8 +1,8 @@
 """TMX 1.4, the exchange format of translation memories.
 
 A unit holds more than two texts: an id, properties, dates, the regions of its languages, inline
-tags. A pair that is read here carries its unit along, so that writing it as TMX again keeps all of
-that; other formats write the texts.
+tags. A pair that is read here keeps its unit, so that all these values are kept if the pair is
+written as TMX again; other formats write only the texts.
 """
 
 from __future__ import annotations
@@ -111,11 +111,12 @@ class Tmx:
     ) -> Iterator[TextPair]:
         """Stream the units, one at a time in memory.
 
-        If both languages are specified, a unit gives their pair. Otherwise it gives the
-        pairs of its source variant (``srclang``; the first if that is ``*all*``) with the first
-        variant of every other language. A specified region must match: ``de-CH`` takes the
-        Swiss variant, or one that names no region. Units without a pair, further variants of a
-        language and texts in unknown languages are counted. A unit that can't be read is left out.
+        If both languages are specified, a unit gives their pair. Otherwise it gives one
+        pair per other language: its source variant (``srclang``, or the first variant if that is
+        ``*all*``) with the first variant of this language. A specified region must match: ``de-CH``
+        takes the Swiss variant, or one that names no region. Units without a pair, further variants
+        of a language and texts in unknown languages are counted. A unit that can't be read is left
+        out.
 
         Raises:
             DataError: it is not TMX, or no unit can be read.
@@ -146,7 +147,7 @@ class Tmx:
             raise failures[0]
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Write one unit a pair, its score as a property; any mixture of languages.
+        """Write one unit per pair, with its score as a property; the languages may be any mixture.
 
         A pair that was read from TMX keeps its unit, except other languages and an earlier score;
         the header is that of the first pair.
@@ -179,7 +180,7 @@ def _header(first: TextPair | None) -> str:
 
 
 def _new_header(head: TextPair | None) -> str:
-    """Return the header of a file made here.
+    """Return the header of a new file.
 
     It names the languages of ``head``; without ``head``, the units name them.
     """
@@ -294,7 +295,7 @@ def _variants(unit: Element, skipped: Counter[str]) -> list[Variant]:
 
 @functools.lru_cache(maxsize=1024)
 def _code_of(name: str) -> LanguageCode | None:
-    """Return the code of a language's tag; the same few come in every unit."""
+    """Return the code of a language's tag; all units repeat the same few tags."""
     return languages.find_code(name)
 
 
@@ -328,7 +329,7 @@ def _source_of(declared: str, requested: str | None, variants: list[Variant]) ->
 
 
 def _without(target: str | None, source: str | None, variants: list[Variant]) -> list[Variant]:
-    """Return the texts that may be the source, without the region that is the target."""
+    """Return the texts that may be the source: all but the one in the region of the target."""
     if target is None or region_of(target) is None or source not in (None, target):
         return variants
     taken = _first_of(target, variants)

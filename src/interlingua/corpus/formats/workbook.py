@@ -46,7 +46,7 @@ class SheetForm(NamedTuple):
 def read_rows(
     path: str, *, sheet: str | None = None, first_row: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows, except empty ones before the first, with their numbers.
+    """Yield the rows with their numbers, without empty rows before the first filled row.
 
     Shorter rows are filled with empty cells.
 
@@ -68,7 +68,7 @@ def read_rows(
                 # As values, not formulas, and without holding the sheet in memory.
                 book = library.load_workbook(file, read_only=True, data_only=True)
             chosen = _sheet_of(book, sheet, path)
-            chosen.reset_dimensions()  # which some programs write wrong
+            chosen.reset_dimensions()  # some programs write wrong dimensions
             rows = chosen.iter_rows(max_col=MAX_COLUMNS, min_row=first_row, values_only=True)
             width = 0  # of the first row that is not empty
             for number, cells in enumerate(rows, first_row):
@@ -140,7 +140,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
 
     Args:
         path: path of the file.
-        form: how the sheet looks; the first row is its header. None = as Excel's empty sheet.
+        form: how the sheet looks; the first row is its header. None = like an empty sheet of Excel.
 
     Raises:
         DataError: a text or the number of rows exceeds Excel's limits.
@@ -169,7 +169,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
             cell = write_only_cell(sheet, _in_xlsx(value, path))
             if isinstance(value, str):
                 cell.data_type = "s"  # a text that starts with = is not a formula
-                # Not even after someone has edited the cell.
+                # The text does not become a formula either if someone edits the cell.
                 cell.quotePrefix = value.startswith(FORMULA_SIGNS)
             if form is not None:
                 _style(cell, value, is_header=rows == 1)
@@ -193,7 +193,7 @@ def _letter(column: int) -> str:
 
 
 def _style(cell: Any, value: CellValue, *, is_header: bool) -> None:
-    """Wrap a cell's text, align text of Arabic or Hebrew letters to the right."""
+    """Wrap a cell's text, and align text of Arabic or Hebrew letters to the right."""
     styles = importlib.import_module("openpyxl.styles")
     direction: dict[str, Any] = {}
     if isinstance(value, str) and is_right_to_left(value):

@@ -1,7 +1,7 @@
 """The elements of an XML file one at a time: memory holds one entry, whatever the file holds.
 
-The parser builds a tree as it reads; each entry is taken out of the tree once it has been handed
-out. Entity bombs are refused by expat itself (2.4.1 on), and external entities are never fetched.
+The parser builds a tree as it reads; each entry is removed from the tree after it was
+yielded. Expat itself refuses entity bombs (since 2.4.1), and external entities are never fetched.
 
 If an entry is not well-formed, only this entry is lost. The bytes are cut behind the end of
 each entry; if the parser fails within one, a new parser continues with the next, inside of the same
@@ -190,7 +190,7 @@ class _Reader:
         return events
 
     def _entry(self, text: str, outside: list[Element], events: list[tuple[str, Element]]) -> str:
-        """Add the events of an entry, and return the rest behind an unreadable one."""
+        """Add the events of an entry; return the text after an unreadable one, else nothing."""
         lines = text.count("\n")
         if not is_decoded(text):
             self._reject(f"is not in its declared character set {self.encoding}", text)
@@ -223,7 +223,7 @@ class _Reader:
         return len(text)
 
     def _reject(self, problem: str, text: str) -> None:
-        """Hand out an entry that can't be read.
+        """Give an entry that can't be read to ``rejected``.
 
         Raises:
             DataError: there is no function that receives unreadable entries.
@@ -293,8 +293,8 @@ class _Reader:
     def _closed(self, element: Element) -> None:
         self.open.pop()
         if element.tag in self.entries:
-            # Content before the entry in its parent has been handed out as well. The parent keeps
-            # its attributes, because its start may not have been handed out yet.
+            # The content of the parent before the entry has been yielded too. The parent keeps its
+            # attributes, because its start event may not have been yielded yet.
             parent = self.open[-1] if self.open else element
             del parent[:]
             parent.text = None
@@ -370,7 +370,7 @@ def _wide_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
 
 
 def wide_encoding(head: bytes) -> str | None:
-    """Return the name of the kind of UTF-16 of the first bytes; None if they are not UTF-16."""
+    """Return the name of the UTF-16 codec of the first bytes; None if they are not UTF-16."""
     beginnings = (
         (codecs.BOM_UTF16_LE, "utf-16-le"),
         (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -381,7 +381,7 @@ def wide_encoding(head: bytes) -> str | None:
 
 
 def declared_encoding(piece: bytes, path: PathLike) -> str:
-    """Return the encoding that the first bytes declare; UTF-8 if there is none or it is impossible.
+    """Return the encoding that the first bytes declare; UTF-8 if it is missing or impossible.
 
     Raises:
         DataError: Python does not know it.

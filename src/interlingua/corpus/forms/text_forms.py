@@ -1,10 +1,10 @@
-"""One form of a text before it is tokenized, so that its vector does not depend on how it is typed.
+"""One form of texts before tokenization, so that vectors do not depend on how texts are typed.
 
 The same sentence can be stored decomposed or composed, with or without soft hyphens and vowel
 points, in presentation forms or in capitals. A tokenizer gives each of them different tokens. A
 model can list the forms to undo before tokenization, in ``vocabulary.json`` (``text_forms``); a
-model that lists none reads texts as they are. Each form is undone by itself, always in the order of
-``TEXT_FORMS``, and doing it again changes nothing.
+model that lists none reads texts as they are. Each form is undone separately, in the order of
+``TEXT_FORMS``, and undoing it again changes nothing.
 
 The cleaning of a corpus is separate (``normalize.py``): it also unifies quotes and white space.
 """
@@ -32,8 +32,8 @@ IN_TOKENIZER_FILE: tuple[TextForm, ...] = ("invisible", "decomposed", "points")
 # byte order mark.
 INVISIBLE = "\u00ad\u034f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 """Characters without a shape, as in a class of a regular expression."""
-# Persian and the scripts of India write words with joiners, and emoji are made of them. The blocks
-# reach from Arabic to Sinhala, from Tibetan to Myanmar, and Khmer and Mongolian.
+# Words in Persian and in the scripts of India contain joiners, and so do emoji. The blocks are
+# those from Arabic to Sinhala, those from Tibetan to Myanmar, and those of Khmer and Mongolian.
 KEEPS_JOINERS = (
     "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ua8e0-\ua8ff\ua9e0-\ua9ff\uaa60-\uaa7f"
     "\ufb50-\ufdff\ufe70-\ufefc\ufe0f\u2600-\u27bf\U0001f000-\U0001faff"
@@ -55,9 +55,9 @@ PRESENTATION = (
 )
 """Characters that Unicode has only for their shape or width."""
 FEW_WORDS = 4
-"""Minimum words of a text in capitals that is no row of abbreviations, whatever their length."""
+"""Number of words, of any length, from which a text in capitals is not a row of abbreviations."""
 LONG_WORDS = 4
-"""Minimum mean letters of a word for two or more words in capitals to be no abbreviations."""
+"""Mean number of letters per word from which two or more words in capitals are no abbreviations."""
 
 INVISIBLE_PATTERN = f"[{INVISIBLE}]|(?<![{KEEPS_JOINERS}])[\u200c\u200d]"
 POINTS_PATTERN = f"[{POINTS}]"

@@ -43,12 +43,12 @@ def capitals(text: str, draw: random.Random, language: str = "") -> str:
     if language[:3] == "ell":
         accented = unicodedata.normalize("NFD", text)
         text = unicodedata.normalize("NFC", accented.replace("\u0301", ""))
-    # The capital of a single small letter can be two (ß), which is how capitals are written.
+    # The capital of one small letter can be two letters (ß becomes SS), as people write it.
     return text.upper()
 
 
 def lower_case(text: str, draw: random.Random, language: str = "") -> str:
-    """Return the text in small letters; in Turkic languages, that of I has no dot."""
+    """Return the text in small letters; in Turkic languages, I becomes a dotless ı."""
     if language[:3] in TURKIC:
         text = text.replace("I", "ı")
     return text.replace("İ", "i").lower()
@@ -60,10 +60,10 @@ def decomposed(text: str, draw: random.Random, language: str = "") -> str:
 
 
 def points(text: str, draw: random.Random, language: str = "") -> str:
-    """Return an Arabic or Hebrew text with a random point behind each letter but a word's last.
+    """Add a random point behind each Arabic or Hebrew letter, except at the end of a word.
 
-    The points are not those of the words: the test measures whether points matter. A text that has
-    points loses them first.
+    The points are not the correct ones of the words, because the test only measures whether points
+    matter. Points that a text already has are removed first.
     """
     pointed = []
     plain = without_points(text)
@@ -127,7 +127,7 @@ FORM_VARIANTS: Mapping[str, Callable[[str, random.Random, str], str]] = {
     "typos": typos,
     "no_punctuation": no_punctuation,
 }
-"""Name -> function of a sentence, a source of random numbers and the language, for the form."""
+"""Name of a form -> function that makes it from a sentence, random numbers and the language."""
 
 
 def check_variants(names: tuple[str, ...], key: str) -> None:

@@ -15,7 +15,7 @@ from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
 
 _LONGEST = 10_000
-"""Length in characters from which on all texts share one counter; the maximum stays exact."""
+"""Length in characters; texts of at least this length share one counter. The maximum is exact."""
 _RATIO_STEPS = 20
 """Number of bins of the histogram for each doubling of the ratio of lengths."""
 _MOST_DOUBLINGS = 6
@@ -171,7 +171,7 @@ def copies_of(
     targets: Sequence[str],
     keys: tuple[UInt64[ndarray, " n"], UInt64[ndarray, " n"]],
 ) -> Bool[ndarray, " n"]:
-    """Mark the pairs with the same text with letters on both sides, ignoring case and signs."""
+    """Mark the pairs whose sides are equal except for case and signs, and contain letters."""
     equal = (keys[0] == keys[1]) & (keys[0] != EMPTY_KEY)
     for place in np.flatnonzero(equal).tolist():
         equal[place] = any(map(str.isalpha, sources[place]))

@@ -72,7 +72,7 @@ class Fault(NamedTuple):
 
     kind: str
     """swapped, shifted, misread, not UTF-8, duplicates, copies, empty, sorted, header, test
-    sentences, language, damaged."""
+    sentences, language, no tabs, damaged."""
     text: str
     """One line: fault, count, place and remedy."""
     units: int = 0
@@ -179,7 +179,7 @@ def language_faults(
     for code, texts, guess, option in zip(languages, sides, guesses, options, strict=True):
         if not code:
             continue
-        # Commands reject a language by the same tests, which close relatives pass.
+        # Commands reject a language by the same tests; texts in a close relative of it pass them.
         is_wrong = contradicting_script(texts, code) is not None or is_contradicted(texts, code)
         if is_wrong:
             found = "another language"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from interlingua.config.languages import resolve_language
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
 from interlingua.corpus.documents.encodings import detect_charset
+from interlingua.corpus.formats.tabular import NO_TABS
 from interlingua.corpus.inspection.counts import Quantiles
 from interlingua.corpus.inspection.faults import (
     Fault,
@@ -28,6 +29,7 @@ from interlingua.corpus.inspection.openers import Opened, open_units
 from interlingua.corpus.inspection.streams import StreamCounts, count_pairs_of, count_texts_of
 from interlingua.errors import InterlinguaError, count_of
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import stem_and_suffix
 
 _REPEATED = 0.01
 """Minimum share of duplicates or copies that counts as a fault."""
@@ -132,7 +134,7 @@ def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:
     """Return the report of a file that was counted."""
     named = _named_languages(opened, found)
     sides = _sides(found, named)
-    faults = _faults(opened, found, named, sides)
+    faults = _faults(path, opened, found, named, sides)
     # If there is only one pair of languages, the sides show it.
     several = {}
     if len(found.languages) > 1:
@@ -193,7 +195,11 @@ def _sides(found: StreamCounts, named: Sequence[str]) -> tuple[SideLook, ...]:
 
 
 def _faults(
-    opened: Opened, found: StreamCounts, named: Sequence[str], sides: Sequence[SideLook]
+    path: str,
+    opened: Opened,
+    found: StreamCounts,
+    named: Sequence[str],
+    sides: Sequence[SideLook],
 ) -> list[Fault]:
     """Return all faults of a file; faults that spoil pairs come first."""
     faults = []
@@ -210,6 +216,8 @@ def _faults(
     if found.sample and len(found.languages) <= 1:
         codes = (*named, "", "")[:2]
         faults += language_faults(found.sample, (codes[0], codes[1]), _PAIR_OPTIONS)
+    if opened.kind == "texts" and stem_and_suffix(path)[1] == ".tsv" and opened.format == "text":
+        faults.append(Fault("no tabs", f"not a bitext but {NO_TABS}"))
     faults += misread_faults(found.sample)
     faults += _encoding_faults(opened, sides)
     if found.first is not None:
@@ -276,7 +284,7 @@ def _count_faults(opened: Opened, found: StreamCounts, sides: Sequence[SideLook]
     for name, count in found.overlap.items():
         what = (
             f"of the {opened.kind} hold a sentence of the test set {name}; keep them out of"
-            " training (decontaminate in prepare's file)"
+            " training (key decontaminate in the config of prepare)"
         )
         faults.append(count_fault("test sentences", count, units, what, None))
     return faults

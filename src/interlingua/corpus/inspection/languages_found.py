@@ -51,16 +51,16 @@ _LEAST_SCRIPT = 0.6
 _LEAST_MET = 8
 """Minimum number of texts that contain a word for its column to be learned."""
 _OWN_COLUMN = 0.9
-"""Minimum share of the texts with a word in one column for the word to belong to it."""
+"""Minimum share of the occurrences of a word in one column for the word to belong to the column."""
 _CLEARLY = 3
-"""Ratio of words of the other column to words of the own one, above which a pair is swapped."""
+"""Ratio of words of the other column to words of its own column, above which a pair is swapped."""
 _PARTS = 5
 _LEAST_FIRST = 100
 """Minimum number of pairs in the first part, from which columns are learned at first."""
 _ROUNDS = 2
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile("[^\\s\\d!-/:-@\\[-`{-~«»“”„…।]+")
-"""Also words with combining marks, which are no letters."""
+"""Pattern of words, including combining marks, which are not letters."""
 
 
 def script_shares(texts: Sequence[str]) -> dict[str, float]:
@@ -113,7 +113,7 @@ def swapped_pairs(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
     """Return which pairs have their sides swapped, compared with most pairs.
 
     Args:
-        pairs: source and target each, from all parts of the file.
+        pairs: source and target of each pair, from all parts of the file.
 
     Returns:
         For each pair whether it is swapped; None if its words give no evidence.

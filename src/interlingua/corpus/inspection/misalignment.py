@@ -1,4 +1,4 @@
-"""Pairs of which one side has slipped: source i is next to target i + k.
+"""Pairs of which one side has slipped: target i + k is the translation of source i.
 
 The lengths of a sentence and its translation correlate: mostly by 0.8 or more, while the
 correlation is near 0 for unrelated sentences. In blocks of pairs, the correlation of the
@@ -21,11 +21,11 @@ _BLOCK = 256
 MOST_SHIFT = 5
 """Largest k that is tried."""
 _FAR = 8
-"""A shift at which lengths have nothing to do with each other."""
+"""A shift at which the lengths of both sides are unrelated."""
 LEAST_PAIRS = 48
 """Minimum number of pairs for a correlation."""
 _MANY = 8
-"""Number of blocks of a file from which on a single shifted block is no evidence."""
+"""Number of blocks; in a file with at least as many, a single shifted block is no evidence."""
 _CLEAR = 0.5
 """Minimum correlation, at any k, for lengths to count as evidence."""
 _ABOVE = 0.3
@@ -43,7 +43,7 @@ class Slip(NamedTuple):
     last: int
     """Number of the last pair in the blocks that show the shift."""
     shift: int
-    """The translation of source i is next to source i - shift."""
+    """The translation of source i is next to source i + shift."""
 
 
 class _Block(NamedTuple):

@@ -22,7 +22,7 @@ _REPLACEMENT = "\ufffd"
 
 
 def misread_charset(text: str) -> str | None:
-    """Return the character set in which UTF-8 was misread as this text; None if it is as written.
+    """Return the character set in which UTF-8 was misread as this text; None if it was not.
 
     A text with replacement characters gives ``"lost"``, as its bytes are gone.
     """

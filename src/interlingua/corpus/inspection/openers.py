@@ -56,7 +56,7 @@ class CountedBadLines(BadLines):
         undecoded: lines that are not UTF-8.
         contents: bytes of some of these lines.
         error: error of the first line that can't be read.
-        most: lines after which reading of the file stops; None = never.
+        most: number of lines that can't be read after which reading stops; None = no limit.
     """
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ def _first_of(pairs: Iterator[TextPair], opened: Opened) -> TextPair | None:
     """Return the first pair; None in an empty file.
 
     Raises:
-        DataError: no line is a pair, with the problem of the first line.
+        DataError: no line is a pair; the message describes the fault of the first line.
     """
     first = next(pairs, None)
     if first is None and opened.bad.error is not None:

@@ -165,7 +165,7 @@ def count_texts_of(
 
 
 def _until_failure(items: Iterable[T], found: StreamCounts) -> Iterator[T]:
-    """Yield items up to an error of the file and keep it; raise it if it precedes all items."""
+    """Yield items until an error; keep the error, or raise it if no item came before it."""
     count = 0
     try:
         for item in items:

@@ -1,9 +1,9 @@
 """Alterations of a sentence that change few words and its meaning.
 
 An altered form is made in two steps: regular expressions find the spans that can be changed, and
-one of them is drawn and replaced. Each function yields altered forms of a text, without end as long
-as there is something to draw; forms may come again, and the caller takes as many as it needs. All
-draws come from the ``random.Random`` that the caller passes.
+one of them is drawn and replaced. The functions yield altered forms of a text. They may repeat
+forms and may never end, and the caller takes as many forms as it needs. All draws come from the
+``random.Random`` that the caller passes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DIGITS = re.compile(r"\d+")
 _PIECE = re.compile(r"[^\s\u200b]+")  # Khmer has the zero-width space between words
 _HAN = r"\u3400-\u9fff\uf900-\ufaff"
 _KATAKANA = r"\u30a1-\u30fa\u30fc"
-# Characters that seldom belong to a content word: the text between two of them is taken for one.
+# Characters that seldom belong to a content word: the text between two of them counts as a word.
 _FUNCTION = (
     "的了着是在和与與或及而也都就但把被从從对對向于於以为為有不这"
     "這那其之等个個们們会會要可能很更最并並她他它我你"
@@ -41,7 +41,7 @@ _JAPANESE_RUN = re.compile(rf"[{_HAN}]{{2,}}|[{_KATAKANA}]{{2,}}")
 
 
 def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
-    """Yield texts with another number of as many digits, in the decimal digits of the same script.
+    """Yield texts with one number replaced by another, with as many digits of the same script.
 
     A number that looks like a year keeps its century, and a possible day of a month becomes
     another. A number adjacent to a cased letter (``21st``, ``A4``) is unchanged unless it has four
@@ -82,7 +82,7 @@ def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]
     for _ in range(SWAPS):
         first, second = sorted(draw.sample(range(len(units)), 2))
         (start, end), (later, last) = units[first], units[second]
-        # Neither two words side by side nor twice the same word.
+        # Swap neither adjacent words nor two occurrences of the same word.
         if second - first > 1 and text[start:end].lower() != text[later:last].lower():
             yield text[:start] + text[later:last] + text[end:later] + text[start:end] + text[last:]
 

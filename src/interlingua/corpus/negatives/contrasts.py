@@ -26,8 +26,8 @@ class Opposites:
     """The opposites of one kind in one language.
 
     Attributes:
-        table: phrase in lower case, with a plain apostrophe -> its possible replacements; empty to
-            remove it.
+        table: phrase in lower case, with a plain apostrophe -> its possible replacements; an empty
+            replacement removes the phrase.
         pattern: finds the phrases in a text, the longest first, in any case and with either
             apostrophe.
         spaced: a phrase starts and ends where a word does.
@@ -40,7 +40,7 @@ class Opposites:
 
 @functools.cache
 def contrasts(language: str) -> dict[str, Opposites]:
-    """Return the lexicon's entries for a language (any code), empty for most: kind -> opposites."""
+    """Return kind -> opposites for a language (any code); empty for languages without entries."""
     found = resolve_language(language)
     entries = _lexicon().get(found.code, {})
     spaced = found.script not in UNSPACED

@@ -1,9 +1,10 @@
 """Names in a text, found without a model: capitalized words, and a gazetteer of a corpus's names.
 
-In scripts with case a name is a run of capitalized words that are not merely a sentence's first
-word or more often written small; in German and Luxembourgish, which capitalize nouns, other nouns
-are included. In other scripts a name is a capitalized word in Latin letters, a Japanese name with
-middle dots, or a Chinese title in brackets; if a language has none of these, no names are found.
+In scripts with case, a name is a run of capitalized words. A word does not count if it is only
+capitalized as a sentence's first word, or is more often written small. In German and Luxembourgish,
+which capitalize nouns, other nouns are included. In other scripts, a name is a capitalized word in
+Latin letters, a Japanese name with middle dots, or a Chinese title in brackets; if a language has
+none of these, no names are found.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class _Word(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """The common properties of a name and its replacement; the ending often shows the case."""
+    """Properties that a name and its replacement share; an ending often shows grammatical case."""
 
     words: int
     acronym: bool
@@ -135,7 +136,7 @@ def _words(text: str) -> list[_Word]:
     words = []
     for match in _WORD.finditer(text):
         before = text[: match.start()].rstrip(" ")[-1:]
-        # After a full stop or a quote a new sentence may start; after a comma or a word it doesn't.
+        # A new sentence may start after a full stop or a quote, but not after a comma or a word.
         begins = not before or not (before == "," or in_word(before))
         words.append(_Word(*match.span(), match[0], begins))
     return words

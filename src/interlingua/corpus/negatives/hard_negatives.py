@@ -2,9 +2,9 @@
 
 A negative is a sentence with one thing altered: a number, a name, a negation, a word replaced by
 its antonym, or the places of two words. It is made by rules, not by people or a model, and is
-sometimes ungrammatical or, if word order is free, still a translation. It differs from xsim++: its
-rules are others and need neither WordNet nor a tagger, so that they work for any language; results
-with the two are not comparable.
+sometimes ungrammatical or, if word order is free, still a translation. The rules differ from those
+of xsim++: they need neither WordNet nor a tagger, so that they work for any language. Results with
+the two sets of rules are not comparable.
 """
 
 from __future__ import annotations
@@ -54,13 +54,14 @@ def hard_negatives(
     """Yield altered forms of the sentences of a corpus, sentence by sentence.
 
     No negative has the ``text_key`` of any sentence of the corpus or of another negative. The draws
-    for a sentence depend only on the seed, the kind and the sentence, and its names only on the
-    corpus. Memory holds a key for each sentence and negative, and the names.
+    for a sentence depend only on the seed, the kind and the sentence, and the names that replace
+    others depend only on the corpus. Memory holds a key for each sentence and negative, and the
+    names.
 
     Args:
         texts: a list, or an object that reads its sentences again each time: they are iterated two
             or three times.
-        language: theirs, any code.
+        language: language of the texts, any code.
         kinds: of alterations; negation and antonyms need a language that ``contrasts`` knows.
         per_sentence: maximum number of negatives of a sentence per kind.
         seed: of all draws.
@@ -98,7 +99,7 @@ class Alterer:
     Args:
         texts: sentences of the language from which names are taken; read only if ``kinds`` has
             ``entity``.
-        language: theirs, any code.
+        language: language of the texts, any code.
         kinds: of alterations; those without rules for the language are left out.
 
     Raises:
@@ -114,8 +115,9 @@ class Alterer:
     def forms(self, text: str, count: int, draw: random.Random) -> list[Altered]:
         """Return different altered forms of a sentence, at most ``count``.
 
-        There is one of each kind before a second of any. The forms depend only on the sentence, the
-        names and ``draw``. None has the ``text_key`` of the sentence or of another form.
+        Each kind yields one form before any kind yields a second one. The forms depend only on the
+        sentence, the names and ``draw``. None has the ``text_key`` of the sentence or of another
+        form.
         """
         # The order of kinds is drawn, so that a small count does not always have the same kinds.
         order = draw.sample(sorted(self._alterations), len(self._alterations))
@@ -174,7 +176,7 @@ def _drafts(
     drafts = []
     for text in texts:
         for kind, alteration in alterations.items():
-            # A generator of its own: draws depend on no other sentence or kind.
+            # A separate generator, so that draws do not depend on other sentences or kinds.
             draw = random.Random(f"{seed}\0{kind}\0{text}")
             drafts += [Altered(form, text, kind) for form in _forms(alteration, text, draw, count)]
     return drafts

@@ -90,10 +90,10 @@ def make_silver(
         folder: to write; if it contains silver pairs, the whole folder is replaced.
         embed: gives the vectors by which each sentence's neighbors are found, by cosine.
         score: labels the pairs.
-        neighbors: looked at per sentence, the sentence itself not counted.
-        languages: of first and second sentences, if the files do not say.
-        exclude: further files of scored pairs, of which none may become a silver pair: the other
-            splits. Those in the gold files themselves are always left out.
+        neighbors: number of nearest neighbors per sentence, not counting the sentence itself.
+        languages: of first and second sentences, if the files do not name them.
+        exclude: further files of scored pairs, those of the other splits; their pairs never become
+            silver pairs. The pairs in the gold files are always left out, too.
         models: notes on the models for the manifest.
 
     Raises:
@@ -139,7 +139,7 @@ def _is_silver(folder: Path) -> bool:
 
 
 def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:
-    """Return the other vectors of largest cosine for each vector, best first.
+    """Return, for each vector, the indices of the other vectors of largest cosine, best first.
 
     Of equal cosines the lower index comes first.
     """

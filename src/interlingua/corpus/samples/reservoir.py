@@ -1,4 +1,4 @@
-"""A random sample of a stream of any length, holding no more than the sample."""
+"""A random sample of a stream of any length; memory holds only the sample."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def reservoir(items: Iterable[T], size: int, *, seed: int) -> list[T]:
 
     Args:
         items: read once.
-        size: of the sample, at least 1; all items if there are no more.
+        size: of the sample, at least 1; if there are fewer items, all are returned.
         seed: of the draw.
     """
     stream = iter(items)

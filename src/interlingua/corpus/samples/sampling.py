@@ -28,9 +28,9 @@ class Caps(CheckedSettings):
     max_pairs: Annotated[int, AtLeast(1)] | None = None
     """Sentence pairs; a language pair with more counts as having this many."""
     max_share: Annotated[float, Between(0, 1)] = 1.0
-    """Share (0 to 1) of all draws a language pair gets at most."""
+    """Maximum share (0 to 1) of all draws for a language pair."""
     min_share: Annotated[float, Between(0, 1)] = 0.0
-    """Share (0 to 1) of all draws a language pair gets at least."""
+    """Minimum share (0 to 1) of all draws for a language pair."""
 
     def __post_init__(self) -> None:
         if self.min_share > self.max_share:
@@ -45,7 +45,7 @@ class Exposure(NamedTuple, Generic[Name]):
 
     name: Name
     available: int
-    """Sentence pairs there are."""
+    """Number of sentence pairs that exist."""
     share: float
     """Share of all draws, 0 to 1."""
     draws: float
@@ -82,7 +82,7 @@ def temperature_weights(
     present = {name: n for name, n in counts.items() if n > 0}
     if not present:
         raise ConfigError("no language pair has any sentence pair, so nothing can be sampled")
-    # The tolerance is for shares such as 1/49, which times 49 is not quite 1.
+    # The tolerance is for rounding errors: for example, 49 * (1/49) is not exactly 1.
     if len(present) * caps.max_share < 1 - 1e-9 or len(present) * caps.min_share > 1 + 1e-9:
         raise ConfigError(
             f"{len(present)} language pairs cannot share all draws with min_share ="
@@ -90,8 +90,8 @@ def temperature_weights(
             f" {1 / len(present):.4g} must be between them"
         )
     amounts = np.array([min(n, caps.max_pairs or n) for n in present.values()], np.float64)
-    # n^(1/T) / max n^(1/T) in logarithms, since a power of a low temperature overflows; above 0,
-    # since the weights are divisors.
+    # Compute n^(1/T) / max n^(1/T) in logarithms, since n^(1/T) overflows at a low temperature.
+    # The weights must be above 0, since they are divisors.
     logits = np.log(amounts) / temperature
     weights = np.maximum(np.exp(logits - logits.max()), 1e-300)
     shares = _within(weights, caps.min_share, caps.max_share)

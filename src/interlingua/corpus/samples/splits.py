@@ -23,12 +23,12 @@ def hold_out(
 ) -> Bool[ndarray, " n"]:
     """Choose held-out rows per language pair; none of their sentences may be trained on.
 
-    The choice is drawn by sentence, not by
-    row: of a row's two sentences the one that more rows have (English, in most corpora) receives a
-    random number, and each language pair takes the rows with the smallest ones. So the language
-    pairs hold out translations of the same sentences, and far fewer training rows are lost than if
-    each drew for itself. Within a language pair every held-out sentence occurs once, on either
-    side: retrieval has one right answer.
+    The choice is drawn by sentence, not by row. Of a row's two sentences, the one that occurs in
+    more rows (English, in most corpora) receives a random number, and each language pair takes the
+    rows with the smallest numbers. So the language pairs hold out translations of the same
+    sentences, and far fewer training rows are lost than if each language pair drew separately.
+    Within a language pair, every held-out sentence occurs only once, on either side, so that
+    retrieval has one right answer.
 
     Args:
         sources: text keys of the one side.

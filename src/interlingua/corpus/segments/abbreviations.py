@@ -262,7 +262,7 @@ class Words(NamedTuple):
 
 @functools.cache
 def words_of_language(code: str) -> Words:
-    """Return the words of a language, a code of three letters; those of English if it is empty."""
+    """Return the words of a language by its code of three letters; an empty code means English."""
     own = SAME_AS.get(code, code)
     tables = (TITLES, NUMBERED, WEAK, UNITS, STARTERS)
     return Words(

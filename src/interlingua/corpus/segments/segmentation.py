@@ -1,4 +1,4 @@
-"""Optional split of texts into words before subwords, chosen by language, as EMS does it."""
+"""Optional splitting of texts into words before the subword tokenizer, by language, as in EMS."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _japanese() -> Callable[[str], Sequence[str]]:
     mode = sudachi.SplitMode.A  # the short units
     try:
         dictionary = sudachi.Dictionary()
-        # Called create before version 0.7.
+        # The method is named ``create`` in versions before 0.7.
         make = getattr(dictionary, "tokenizer", None) or dictionary.create
         tokenizer = make()
     except ModuleNotFoundError as error:

@@ -3,24 +3,25 @@
 No package is as good as these rules on the texts that were compared by ``benchmarks/split.py``: of
 199 cases in 74 languages (``splitting_cases.tsv`` of the tests) these rules have 198 right,
 sentencex 1.0.32 has 124, ICU 115 and pysbd 87. The rules were written with these cases in view.
-For FLORES lines in 55 languages, of which five are joined to a text, these rules find the borders
+If FLORES lines in 55 languages are joined to texts of five lines, these rules find the borders
 with a mean F1 of 0.961, and sentencex with 0.912.
 
 A text is cut in two steps. Lines are first joined to paragraphs: a blank line, a list item and a
 heading of Markdown end a paragraph, and so does every line of a text with long lines (each
 is a paragraph). In a text that was wrapped at a fixed width, a line that nearly reaches the width
 continues in the next one. A paragraph is then cut after each mark that ends a sentence, with the
-quotes and brackets that close behind it. Marks of scripts without spaces (Chinese, Japanese) and
-marks that mean nothing else (Hindi, Armenian, Amharic, Arabic) always end one, except before a word
-that says who is quoted. A Latin mark ends one only before white space and a possible start of
-a sentence.
+closing quotes and brackets behind it. Marks of scripts without spaces (Chinese, Japanese) and marks
+that mean nothing else (Hindi, Armenian, Amharic, Arabic) always end a sentence, except before a
+word that names the speaker of a quotation. A Latin mark ends a sentence only before white space
+that a possible start of a sentence follows.
 
 A single full stop is judged by the word before it, see ``abbreviations.py``. A title never ends a
 sentence ("Dr."). An abbreviation with a number behind it does not ("S. 12"), and a unit behind a
-number does ("1990 г. Она"). Other abbreviations and initials end one if a word follows that starts
-sentences ("plan B. It"). In languages that write ordinal numbers with a full stop, a short number
-does not end one ("3. Oktober"). Thai has no marks: a space ends a sentence behind a word of
-politeness, and before one that links two sentences; its other sentences stay together.
+number does ("1990 г. Она"). Other abbreviations and initials end a sentence if the next word is
+one that starts sentences ("plan B. It"). In languages that write ordinal numbers with a full stop,
+a short number does not end a sentence ("3. Oktober"). Thai has no marks: a space ends a sentence
+behind a word of politeness, and before a word that links two sentences. Other Thai sentences are
+not separated.
 
 The time is linear in the number of characters for any text, because texts may be malicious.
 """
@@ -53,7 +54,7 @@ CASELESS = re.compile("[\u10d0-\u10ff]")
 WORD_CHARACTERS = 100
 """Number of characters before a full stop that are searched for its word."""
 ORDINAL_DIGITS = 2
-"""Maximum digits of a number that a full stop may make an ordinal: a day or a century, but not a
+"""Maximum digits of an ordinal number that ends with a full stop: a day or a century, but not a
 year."""
 ENUMERATOR_DIGITS = 3
 """Maximum digits of the number of a list item: ``12. Close the door.``"""
@@ -300,7 +301,7 @@ def _word_ends(word: str, previous: str, following: re.Match[str], code: str) ->
 
 
 def _looks_abbreviated(word: str) -> bool:
-    """Return whether a word has a capital and no vowel: "Hr", "Sgt", but not "BBC"."""
+    """Return whether a word has a capital only at its start and no vowel: "Hr", not "BBC"."""
     if not (2 <= len(word) <= 4 and word.isalpha() and word[0].isupper() and word[1:].islower()):
         return False
     if not "a" <= word[-1] <= "\u04ff":

@@ -45,7 +45,7 @@ class Choices:
     Pooling, dtype, device and dim are passed only to backends that support them.
 
     Attributes:
-        name: as results call the encoder.
+        name: the encoder's name in results.
         pooling: instead of the model's own.
         dtype: float32, bfloat16, float16 or int8 to compute in.
         device: a torch device.
@@ -132,9 +132,9 @@ class ForeignEncoder(abc.ABC):
             batch_tokens: token budget of a batch, for encoders that batch by it.
             normalize_embeddings: scale the vectors to length 1.
             out: a ``.npy`` file to write instead of collecting in memory.
-            report: counts texts, and tokens and cut texts if the encoder counts them.
-            show_progress_bar: True shows a bar on standard error, or a line a minute if that is no
-                terminal; a progress counts the texts.
+            report: counts the texts; also tokens and cut texts, if the encoder counts these.
+            show_progress_bar: True shows a bar on standard error, or a line a minute if that is not
+                a terminal; a ``Progress`` counts the texts itself.
 
         Raises:
             TaskError: the encoder gave another number of vectors, another width, or NaN.
@@ -160,7 +160,7 @@ class ForeignEncoder(abc.ABC):
             return collect_vectors(windows(counting), self.dim, out)
 
     def _warn_of_zeros(self, vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
-        """Warn of the first vectors of zeros only."""
+        """Warn of vectors of zeros, but only the first time."""
         if self.has_warned_of_zeros:
             return
         # A plug-in may have no ``info`` about its model.

@@ -34,7 +34,7 @@ class FunctionEncoder(ForeignEncoder):
         function: called with a list of texts, each of which already includes the prompt. If it has
             an argument ``language``, it also gets the code of their language, such as
             ``eng_Latn``, or None.
-        name: as results call it.
+        name: the encoder's name in results.
         identity: see ``ModelInfo``.
     """
 

@@ -45,16 +45,16 @@ def load_encoder(
             endpoint; for ``vectors``, a folder of vectors.
         backend: the backend that computes the embeddings: a name of ``registry.BACKENDS`` or
             ``package.module:Class``.
-        name: as results call it; the directory's name by default.
+        name: the encoder's name in results; default: the directory's name.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
         dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, except
             int8, with ``sentence-transformers``.
-        device: ``cpu``, ``cuda``, ``cuda:1``; the first GPU where there is one by default.
+        device: ``cpu``, ``cuda``, ``cuda:1``; default: the first GPU if there is one.
         dim: elements to keep of each vector; with ``interlingua``.
         options: the backend's own.
 
     Raises:
-        ConfigError: a choice is unknown or does not go with the backend.
+        ConfigError: a choice is unknown, or the backend does not support it.
         CheckpointError: there is no such model.
         MissingExtraError: the library of the backend is not installed.
     """
@@ -104,7 +104,7 @@ def encode_function(
         settings: the backend's own options, ``openai.dimensions=256``.
 
     Raises:
-        ConfigError: a choice is unknown or does not go with the backend.
+        ConfigError: a choice is unknown, or the backend does not support it.
         CheckpointError: there is no such model.
     """
     options = _backend_options(settings, backend)
@@ -229,7 +229,7 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
 
 
 def _backend_options(settings: Sequence[str], backend: str) -> dict[str, Any]:
-    """Return the options of the backend; refuse others, as there are no tasks to have options."""
+    """Return the options of the backend; refuse others, as no task is here that could use them."""
     options, left = backend_settings(settings, backend)
     if left:
         raise ConfigError(

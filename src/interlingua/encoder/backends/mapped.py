@@ -1,4 +1,4 @@
-"""An encoder of any backend with a language map behind it.
+"""An encoder of any backend, with a language map that is applied to its vectors.
 
 ``interlingua debias`` writes it for foreign encoders, which can hold no map in their own files.
 """
@@ -55,7 +55,7 @@ class MappedEncoder(ForeignEncoder):
     Args:
         base: the encoder.
         language_map: estimated on its vectors of length 1.
-        name: as results call it.
+        name: the encoder's name in results.
     """
 
     takes = ("dtype", "device")
@@ -130,7 +130,7 @@ def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> N
     The folder may be a stranger's.
 
     Raises:
-        CheckpointError: the backend can't have a map behind it.
+        CheckpointError: a map can't be applied to vectors of the backend.
         ConfigError: the folder is not trusted.
     """
     backend = base["backend"]

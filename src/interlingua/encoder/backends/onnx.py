@@ -267,7 +267,7 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
         *(name for name, rank in ranks.items() if rank == 3),
     ]
     pooled = [name for name in POOLED if ranks.get(name) == 2]
-    # Next to token states, BERT's pooler_output is not a sentence vector.
+    # In a graph with token states, such an output is BERT's pooler_output, no sentence vector.
     if not pooled and not tokens:
         pooled = [name for name, rank in ranks.items() if rank == 2]
     if pooled and pooling is None:

@@ -74,7 +74,7 @@ class OpenAIEncoder(ForeignEncoder):
 
     Args:
         model: the model's name there.
-        name: as results call it.
+        name: the encoder's name in results.
         options: see ``OpenAIOptions``.
 
     Raises:
@@ -151,7 +151,7 @@ class OpenAIEncoder(ForeignEncoder):
     def _ask(self, texts: list[str]) -> Float32[ndarray, "n d"]:
         """Send a request, and repeat it while its failure may be temporary.
 
-        If no request was ever answered, later ones are not sent.
+        If it fails in all tries and no request was ever answered, later requests are not sent.
         """
         if self._dead:
             raise TaskError(self._dead)
@@ -185,7 +185,7 @@ class OpenAIEncoder(ForeignEncoder):
             " check that the server runs and is reachable, or raise openai.timeout_seconds or"
             " openai.retries"
         )
-        # The next batches fail at once, if not one has ever been answered.
+        # If no request was ever answered, the next batches fail at once.
         self._dead = "" if self._answered else failure
         raise TaskError(failure)
 

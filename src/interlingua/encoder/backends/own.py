@@ -28,13 +28,13 @@ class OwnEncoder:
 
     Args:
         encoder: a loaded one.
-        name: as results call it.
+        name: the encoder's name in results.
         pooling: instead of the model's own.
         dtype: float32, bfloat16, float16 or int8 to compute in.
         dim: elements to keep of each vector.
         questions: a second tower, which embeds the questions of a search; the first one embeds all
             else.
-        pooling_from: where the model's own pooling is known from, see ``ModelInfo``.
+        pooling_from: source of the model's own pooling, see ``ModelInfo``.
 
     Attributes:
         encode: the encoder's own, in that dtype.
@@ -90,13 +90,14 @@ class OwnEncoder:
             towers = DualEncoder(encoder, questions)
             self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype)
             self.encode_passages = functools.partial(towers.encode_passages, dtype=dtype)
-            # With the first tower's digest, its own vectors would be kept under the same name.
+            # With the first tower's digest, vectors of both towers would be kept under the same
+            # name as vectors of a model that has only the first tower.
             both = f"{encoder.digest()} {questions.digest()}".encode()
             self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> OwnEncoder:
-        """Read a model directory: ours, or one of Hugging Face or the hub of a known family.
+        """Read a model directory: one of ours, or one of a known family from Hugging Face.
 
         Without ``modules.json`` it pools by the mean of all tokens, including special ones.
         """

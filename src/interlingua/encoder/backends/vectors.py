@@ -32,7 +32,7 @@ class VectorsEncoder(ForeignEncoder):
 
     Args:
         folder: with the files.
-        name: as results call it.
+        name: the encoder's name in results.
 
     Raises:
         DataError: there are no such files, or they don't fit each other.

@@ -162,7 +162,7 @@ def write_directory(
         {**width, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
     )
     limits: dict[str, Any] = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
-    # Else transformers draws a pooling layer at random, and warns of it.
+    # Otherwise transformers adds a pooling layer with random weights, and warns of it.
     if family.has_pooler:
         limits["model_args"] = {"add_pooling_layer": False}
     write_model_json(folder / "sentence_bert_config.json", limits)
@@ -173,7 +173,7 @@ def write_tokenizer_config(
 ) -> None:
     """Write the file that transformers needs besides ``tokenizer.json``.
 
-    See ``write_directory``.
+    The arguments are those of ``write_directory``.
     """
     tokenizer = {
         **special_tokens,
@@ -199,19 +199,19 @@ def write_modules(
 ) -> None:
     """Write sentence-transformers' list of modules, a folder for each, and the prompts.
 
-    The file also records that this library wrote the model, see ``is_ours``.
+    The file of the prompts also records that this library wrote the model, see ``is_ours``.
 
     Args:
         folder: an existing folder.
         modules: path and class of each module up to the pooling.
         settings: the prompts, whether a Normalize module comes last, and how vectors are cut and
-            kept.
+            quantized.
         after_pooling: classes of the modules between pooling and the last scaling.
     """
     kinds = list(after_pooling)
     if settings.normalize:
         kinds.append("Normalize")
-    # A folder is called by its number in the list: 2_Dense, 3_Normalize.
+    # The name of a folder starts with the module's number in the list: 2_Dense, 3_Normalize.
     all_modules = list(modules)
     for kind in kinds:
         all_modules.append((f"{len(all_modules)}_{kind}", kind))
@@ -253,7 +253,7 @@ MODEL_ENTRIES = (
 
 
 def is_ours(folder: Path) -> bool:
-    """Return whether this library wrote the model in a folder, so that another may replace it."""
+    """Return whether this library wrote the model in a folder: then it may be replaced."""
     try:
         versions = read_json(folder / "config_sentence_transformers.json").get("__version__")
     except (CheckpointError, AttributeError):
@@ -287,7 +287,7 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
             " encoder's config.json"
         )
     config = read_backbone_config(folder, raw)
-    # The weights decide what the config leaves open, such as a table of token types.
+    # The weights determine what the config does not specify, such as a table of token types.
     weights, config = from_huggingface_names(read_weights(folder), config, folder)
     return config, weights, read_model_settings(folder, config.max_tokens)
 
@@ -319,7 +319,7 @@ def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
 
     Args:
         folder: the model directory.
-        max_tokens: what its weights allow.
+        max_tokens: the largest number of tokens that the model's weights allow.
 
     Raises:
         CheckpointError: it has modules or a pooling that are not supported.
@@ -353,7 +353,7 @@ def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, 
 
     Args:
         folder: of the model.
-        before: classes that may precede the pooling; none: the order is not checked.
+        before: classes that may precede the pooling; if empty, the order is not checked.
 
     Raises:
         CheckpointError: the file is damaged, or lists modules that are not supported.
@@ -374,7 +374,7 @@ def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
 
 
 def read_described_settings(folder: Path, *, include_special: bool) -> dict[str, Any]:
-    """Read prompts, pooled tokens, cuts and int8 ranges, by their names in EncodingSettings.
+    """Read the arguments of ``EncodingSettings`` for prompts, pooled tokens, cuts and int8 ranges.
 
     Args:
         folder: the model directory.
@@ -430,8 +430,8 @@ def read_json(
         schema: the type of its content, see ``vocabulary/model_files.py``.
 
     Raises:
-        CheckpointError: the file is absent (and ``missing`` is None) or broken, or not of the
-            schema.
+        CheckpointError: the file is absent (and ``missing`` is None) or broken, or does not match
+            the schema.
     """
     try:
         with path.open("rb") as file:

@@ -132,10 +132,11 @@ def static_settings(folder: Path) -> EncodingSettings:
     """Read the prompts of a static model's directory, and whether its vectors have length 1.
 
     Raises:
-        CheckpointError: a file is broken, or it has modules that are not supported.
+        CheckpointError: a file is broken, or the model has modules that are not supported.
     """
     kinds = [kind for _, kind in listed_modules(folder, (MODULE,))]
-    # The last module decides; Model2Vec has no list of modules, and its config states it.
+    # The last module shows whether vectors are scaled; Model2Vec has no list of modules, and a key
+    # of its config shows it.
     if kinds:
         normalize = kinds[-1] == "Normalize"
     else:

@@ -1,6 +1,6 @@
-"""The cost and the configuration of the run behind a model directory.
+"""The cost and the configuration of the training run that made a model directory.
 
-They are read from the folder around it.
+They are read from the parent folder of the model directory.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NOT_OF_THE_ARM = {
     "save_total_limit",
     "tensorboard",
 }
-"""Keys of [run] that runs of one arm may differ in."""
+"""Keys of [run] that do not belong to an arm: the seed, and settings that affect no number."""
 
 
 def training_record(model: PathLike) -> dict[str, Any] | None:
-    """Return the facts for results about the training of ``RUN/model`` or ``RUN/best``.
+    """Return the facts about the training of ``RUN/model`` or ``RUN/best`` that results state.
 
     Args:
         model: a model directory.
@@ -64,7 +64,7 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
         ArithmeticError,
         RecursionError,
     ):
-        # A stranger's folder may hold anything by these names.
+        # Other programs' folders may contain files of these names with any content.
         return None
     return record | cost
 

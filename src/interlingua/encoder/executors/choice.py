@@ -7,7 +7,7 @@ cache folder. Candidates are in order of preference: a later one is chosen only 
 ``SPEED_MARGIN``, so that noise does not change the last digits of vectors. The variable
 ``INTERLINGUA_EXECUTOR`` names an executor instead.
 
-No other module times a computation to choose one (house rule ``executor-choice``). The candidates
+No other module times executors to choose one (house rule ``executor-choice``). The candidates
 and what they compute in a trial are in ``layers.py``, ``training_passes.py`` and
 ``retrieval/topk/scanner_choice.py``.
 """
@@ -45,7 +45,7 @@ SPEED_MARGIN = 1.05
 """Factor by which a later candidate has to be faster."""
 MAX_ROUNDS = 12
 MIN_ROUNDS = 3
-"""Rounds of every trial. An interruption of one of them seldom affects all."""
+"""Minimum number of rounds of a trial. An interruption seldom affects all of them."""
 _TRIAL_SECONDS = 0.3
 """A trial ends after ``MAX_ROUNDS``, or with the round in which this time is over."""
 # Other processes hardly change the processor time of this thread. Windows counts it in steps of 16
@@ -104,7 +104,7 @@ def choose_executor(
         kernel: the compiled source that one of them uses.
         facts: everything that a rate depends on, except the machine and the versions.
         trial: makes the computation that is timed. It is not called if the rates are known.
-        decided: why the first candidate is taken without a trial; None = it is not.
+        decided: reason to take the first candidate without a trial; None = no such reason.
         always_measure: measure even if the choice is clear, for a comparison with other rates.
 
     Raises:
@@ -189,7 +189,7 @@ def known_rates(kernel: str, first_fact: str) -> dict[str, dict[str, float]]:
 
     Args:
         kernel: the compiled source that one of the candidates uses.
-        first_fact: the start of the facts.
+        first_fact: text with which the facts of the returned rates start.
     """
     machine = f"{_machine(kernel)} | "
     by_facts = {}

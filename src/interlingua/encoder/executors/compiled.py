@@ -100,9 +100,9 @@ class WeightLayout(NamedTuple):
             converted to float32 on the way to a product.
         tiles: whether it multiplies by tiles (AMX): bfloats, bytes, and float32 as pairs of
             bfloats.
-        bytes_together: inputs of an output that are adjacent if weights are int8.
-        bytes_to_bfloats: whether products of bytes give bfloats; if not, everything in an int8
-            encoder that is not int8 is float32.
+        bytes_together: number of inputs of an output that are adjacent if weights are int8.
+        bytes_to_bfloats: whether products of bytes give bfloats; otherwise an int8 encoder uses
+            float32 for everything except int8.
         int16s: whether it multiplies int16; activations are then float32 between products.
     """
 
@@ -169,8 +169,8 @@ class CompiledBackbone:
     and so are the states. The vector of a sentence does not depend on the others of its batch, not
     even in the last bit. With int8 the projections of attention in the last layers multiply
     bfloat16, see ``quantize.attention_dtypes``; scores of attention never are in bytes. If the
-    variant of the kernel has no products of bfloats, weights are bfloats in memory, and float32 in
-    the products, as activations are.
+    variant of the kernel can't multiply bfloats, weights are bfloats in memory and are converted to
+    float32 for the products; activations are always float32 then.
 
     Args:
         backbone: source of the weights; not changed.
@@ -248,7 +248,7 @@ class CompiledBackbone:
         if config.positions == "rotary" and widths[0] % (2 * FUSED_LANES):
             return (
                 f"half the width of a head must be a multiple of {FUSED_LANES}, because rotary"
-                " positions turn pairs"
+                " positions rotate pairs of elements"
             )
         if config.positions == "rotary" and config.max_tokens > MAX_ROTARY_POSITIONS:
             return f"the rotary table would have more than {MAX_ROTARY_POSITIONS:,} positions"
@@ -431,7 +431,7 @@ class CompiledBackbone:
         return array.ctypes.data
 
     def _aligned(self, panels: Tensor) -> int:
-        # numpy aligns to less: take some bytes more, and start at the first address that fits.
+        # numpy's alignment is smaller: allocate more bytes, and start at the first aligned address.
         buffer = np.empty(panels.nbytes + _ALIGNMENT, np.uint8)
         start = -buffer.ctypes.data % _ALIGNMENT
         data = torch.from_numpy(buffer[start : start + panels.nbytes])
@@ -446,7 +446,8 @@ class Int16Backbone(CompiledBackbone):
     Most processors multiply two int16 in the time of one float32; Intel's without tiles have an
     instruction for bfloats that takes longer than float32. Activations are float32, and rounded to
     int16 for each product. With dtype bfloat16, vectors are several times nearer to those in
-    float32 than by products of bfloats. In an int8 encoder, attention in the last layers is int16.
+    float32 than they are with products of bfloats. In an int8 encoder, attention in the last layers
+    is int16.
     """
 
     multiplies_int16 = True

@@ -115,14 +115,14 @@ class _Dropout(ctypes.Structure):
 
     @classmethod
     def of(cls, random: UInt8[Tensor, " n"] | None, rate: float, first: int = 0) -> _Dropout:
-        """Return the struct for the bytes from an element on; without bytes nothing is dropped."""
+        """Return the struct for the bytes from ``first`` on; without bytes nothing is dropped."""
         if random is None:
             return cls(None, 0, 1.0)
         return cls(random.data_ptr() + first, *threshold_and_scale(rate))
 
 
 class _Sentences(ctypes.Structure):
-    """The kernel's ``struct`` of this name: sizes, starts of sentences and of their bytes."""
+    """The kernel's ``struct`` of this name: sizes, starts of sentences and of random bytes."""
 
     _fields_ = [
         *struct_fields(ctypes.c_int64, "width", "heads"),
@@ -219,7 +219,7 @@ class _Activation(torch.autograd.Function):
             return kind, last - first, width, x[first:], bias, y[first:]
 
         call_in_parts("activation", x, even_parts(*x.shape), part)
-        # The input is kept, not the result, from which not every slope can be computed.
+        # The input is kept, because not every slope can be computed from the result.
         ctx.save_for_backward(x, bias)
         ctx.kind = kind
         return y
@@ -354,13 +354,13 @@ def _places(
         size = heads * length**2
         starts.append(start + (index + 1) * length)
         places.append(byte + index * size)
-        # As `random_bytes` draws them: those of a group start at a whole word.
+        # As `random_bytes` draws them: the bytes of each group start at a whole word.
         byte += 8 * whole_words(count * size)
     return np.concatenate(starts), np.concatenate(places)
 
 
 def _by_work(starts: Int64[np.ndarray, " b+1"]) -> list[int]:
-    """Return bounds of parts of sentences of about equal cost, one part per useful thread."""
+    """Return bounds that divide the sentences into parts of about equal cost, one per thread."""
     lengths = np.diff(starts)
     # Attention costs l^2, plus a cost for each of the l rows.
     work = np.cumsum(lengths * (lengths + 2 * FUSED_LANES))

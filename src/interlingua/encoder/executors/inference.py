@@ -75,7 +75,7 @@ class FrozenBackbone:
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
-        """Return the reason why it would be nothing but plain torch, or None."""
+        """Return the reason why oneDNN can't compute this backbone, or None."""
         if backbone.word_embeddings.weight.device.type != "cpu":
             return "the weights are not on the CPU"
         if _onednn(_between(dtype)) is None:
@@ -129,7 +129,7 @@ class _FrozenLayer:
     def __init__(self, layer: Layer, dtype: torch.dtype, packed: _Linear, linear: _Linear) -> None:
         spec = layer.spec
         self.spec = spec
-        # Never of bytes: errors matter most in attention.
+        # This product is never of bytes, because errors matter most in attention.
         self.qkv = packed(*layer.joint_projection())
         self.attention_output = linear(layer.attention_output.weight, layer.attention_output.bias)
         # The activated half by itself, so that its activation is part of the product.
@@ -171,8 +171,8 @@ def batch_size(tokens: int) -> int:
 
     It is larger by at most a sixteenth, or by ``LEAST_STEP`` - 1 tokens. oneDNN generates code for
     each size that it has not met before, about a megabyte for the four products of a small model.
-    Its cache bounds only a part of this memory, so a server with batches of every size would grow
-    for days.
+    Its cache limits only a part of this memory, so the memory of a server that gets batches of
+    every size would grow for days.
     """
     # The largest power of two below the number of tokens.
     octave = 1 << max(0, tokens - 1).bit_length() >> 1
@@ -290,8 +290,8 @@ NEEDED_SUPPORT = {
     torch.bfloat16: "_is_mkldnn_bf16_supported",
     torch.float16: "_is_mkldnn_fp16_supported",
 }
-"""oneDNN refuses to reorder matrices of a dtype that the processor has no instructions for, for
-example with only AVX2."""
+"""Names of torch's checks by dtype. oneDNN refuses to reorder matrices if the processor has no
+instructions for their dtype, for example if it has only AVX2."""
 
 
 def _onednn(dtype: torch.dtype) -> Any:

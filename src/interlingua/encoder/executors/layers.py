@@ -126,8 +126,8 @@ def _trial(backbone: Backbone, dtype: torch.dtype, names: Sequence[str]) -> Tria
 def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
     """Return a backbone of one layer, or of several if layers differ, that shares the weights."""
     config = backbone.config
-    # With int8 the attention of one in PRECISE_LAYERS layers is in a finer type, so this number of
-    # layers shows the mixture. Local layers are mixed with global ones in about the same way.
+    # With int8 a share of 1 / PRECISE_LAYERS of the layers computes attention in a finer type, so
+    # PRECISE_LAYERS layers show the mixture. Local and global layers are mixed in about this ratio.
     layers = 1
     if dtype == torch.int8 or config.local_layers:
         layers = PRECISE_LAYERS

@@ -27,10 +27,10 @@ PRECISE_LAYERS = 3
 
 
 def attention_dtypes(dtype: torch.dtype, finer: torch.dtype, layers: int) -> list[torch.dtype]:
-    """Return the dtype of the products of each layer's attention: in the last ones a finer one.
+    """Return the dtype of each layer's attention products: a finer one in the last layers.
 
     No later layer dampens the errors of the last layers. Feed-forward blocks stay in bytes: they
-    take two thirds of the time, and in bytes the mean cosine with float32 falls by 0.0001.
+    take two thirds of the time, and their bytes lower the mean cosine with float32 by 0.0001.
 
     Args:
         dtype: int8.
@@ -42,9 +42,10 @@ def attention_dtypes(dtype: torch.dtype, finer: torch.dtype, layers: int) -> lis
 
 
 def mixed(width: int) -> tuple[int, int]:
-    """Return the number of strides, and of neighbors within a stride, that are mixed in a row.
+    """Return how many strides of a row are mixed, and how many neighbors within a stride.
 
-    Neighbors are mixed only if there are few strides.
+    A stride is a group of up to ``LANES`` adjacent numbers. These neighbors are mixed only if there
+    are fewer than ``_MOST`` strides.
     """
     # n & -n is the largest power of two that divides n.
     lanes = min(LANES, width & -width)
@@ -112,7 +113,7 @@ def whole_product(x: Int8[Tensor, "n d"], weight: Int8[Tensor, "o d"]) -> Float3
     """Compute products of rows, summed in whole numbers if torch does that fast.
 
     On a CPU with AVX-512 VNNI that takes less than half of the time of floats, with only AVX2
-    twenty times as long. AArch64 was not timed; it multiplies floats too.
+    twenty times as long. AArch64 was not timed; floats are multiplied there too.
     """
     if x.device.type == "cpu" and _multiplies_bytes():
         return torch._int_mm(x, weight.T).float()

@@ -3,7 +3,7 @@
 That a processor has instructions for bfloat16 does not mean that they are fast: Intel's server
 processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. The compiled
 passes (``fused.py``) are not faster than torch's own on every processor either. Products of
-float32 matrices are computed by MKL, which has AVX2 for processors of AMD; oneDNN has AVX-512. So
+float32 matrices are computed by MKL, which uses AVX2 on processors of AMD; oneDNN uses AVX-512. So
 ``choice.py`` tries one transformer layer, forward and backward, in each way.
 """
 
@@ -49,7 +49,7 @@ SHAPE = BackboneConfig(
 )
 """One layer of a small multilingual encoder, with the dropout that training has by default."""
 _TRIAL_SECONDS = 1.0
-"""Longer than a trial for encoding: a pass forward and back takes longer, and so does a run."""
+"""Longer than for encoding: a pass forward and back takes longer, and training a model does too."""
 
 
 class Way(NamedTuple):
@@ -108,7 +108,7 @@ def choose_way(
     precision: Literal["auto", TrainingPrecision] = "auto",
     executor: Literal["auto", Executor] = "auto",
 ) -> Choice:
-    """Choose a way by its name. See ``fastest_on_cpu``.
+    """Choose the fastest way, see ``fastest_on_cpu``; the choice names it as its executor.
 
     Rates are tokens per second through one layer, forward and backward.
     """
@@ -206,7 +206,7 @@ def _forward_and_back(
 
 @contextlib.contextmanager
 def computed_as(executor: Executor) -> Iterator[None]:
-    """Let this process compute training by an executor for the block.
+    """Make this process train with an executor within the ``with`` block.
 
     oneDNN's products are used only if they are exact on this machine, since a run may have started
     on another one.

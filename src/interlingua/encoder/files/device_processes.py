@@ -24,17 +24,17 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @contextlib.contextmanager
 def on_devices(count: int, device: str | None) -> Iterator[OnProcesses]:
-    """Start processes, which run for the block.
+    """Start processes that run until the block ends.
 
     Args:
         count: number of processes; each has its own GPU, if there are any.
         device: ``cpu``, ``cuda``, or None: GPUs if there are any.
 
     Raises:
-        ConfigError: there are fewer GPUs, or the device is a single one.
+        ConfigError: there are fewer GPUs than processes, or ``device`` names a single device.
     """
     devices = visible_devices(count, device)
-    # Not fork: threads of torch hold locks, and CUDA does not survive it.
+    # Processes are not forked: threads of torch hold locks, and CUDA does not survive a fork.
     context = LibraryContext()
     # All processes start with the same arguments: the queue gives each of them its device.
     queue = context.SimpleQueue()
@@ -59,7 +59,7 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
         device: see ``on_devices``.
 
     Raises:
-        ConfigError: there are fewer GPUs, or the device is a single one.
+        ConfigError: there are fewer GPUs than processes, or ``device`` names a single device.
     """
     if device not in (None, "cpu", "cuda"):
         raise ConfigError(
@@ -80,7 +80,7 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
             f"--devices {count}: this machine has {gpus} GPUs; lower --devices, or pass --device"
             " cpu"
         )
-    # If the environment shows only some GPUs, these are shared out, under their names there.
+    # If the environment variable lists only some GPUs, these are used, by their names in it.
     names = [str(number) for number in range(gpus)]
     chosen = os.environ.get(_VISIBLE)
     if chosen:

@@ -1,6 +1,6 @@
 """Embedding of files of lines to files of vectors, by this process or by workers.
 
-Lines are read in windows, as ``encode`` does, so that memory does not grow with a file. With
+Lines are read in windows, as in ``encode``, so that memory does not grow with a file. With
 workers (several GPUs, or a Ray cluster) windows go out as tasks and their vectors come back in the
 order of the lines. A folder of vectors keeps a record of the finished files, so that a killed run
 resumes where it stopped.
@@ -98,7 +98,7 @@ class VectorOutput(NamedTuple):
 
     @property
     def bad_lines(self) -> Path:
-        """The file for lines that can't be read; it is local even if vectors go to a store."""
+        """The file for lines that can't be read; it is local even if the vectors are remote."""
         if is_remote(self.path):
             return Path(f"{name_of(self.path.rstrip('/'))}.bad-lines.tsv")
         if self.to_folder:
@@ -209,7 +209,7 @@ def embed_files(
         if output.to_folder:
             record = _Record(output.path, model)
             left = [name for name in targets if not record.has(name, targets[name])]
-        # Tried before hours of work; all targets are in one folder, so the first represents all.
+        # Checked before hours of work; all targets are in one folder, so one check is enough.
         if left:
             check_writable(targets[left[0]])
         scratch = stack.enter_context(tempfile.TemporaryDirectory())
@@ -284,8 +284,8 @@ class _Work:
         if self.workers is None:
             for name in names:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
-                    # The vectors get no name, since the file that they map is moved after the
-                    # block.
+                    # No variable holds the vectors, since the file that they map is moved after
+                    # the block.
                     made = Made.of(
                         self.encode(
                             lines, out=path, report=self.report, show_progress_bar=self.count
@@ -293,7 +293,7 @@ class _Work:
                     )
                 yield name, made
             return
-        # Windows come back in the order they were sent in, so that those of a file are neighbors.
+        # Windows come back in the order of sending, so that the windows of a file are neighbors.
         for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
             with destination(targets[name], self.scratch) as path:
                 made = Made.of(collect_vectors((vectors for _, _, vectors in parts), 0, path))
@@ -321,14 +321,14 @@ class _Work:
                 vectors = self.encode(texts, report=self.report, show_progress_bar=self.count)
                 yield name, texts, vectors
             return
-        # One copy goes to the workers, which are some windows ahead and return vectors in the same
-        # order.
+        # One copy of the windows goes to the workers, which are some windows ahead and return
+        # vectors in the same order.
         sent, kept = itertools.tee(portions)
         tasks = ((self.encode, texts) for _, texts in sent)
         found = self.workers.run(embed_window, tasks, encodes=True)
         for (vectors, report), (name, texts) in zip(found, kept, strict=True):
             self.report.max_tokens = report.max_tokens
-            # Before the texts are added: rows are counted from 0 over all windows.
+            # Added before the texts are counted: until then `texts` is the number of the first row.
             self.report.cut_rows.extend(self.report.texts + row for row in report.cut_rows)
             self.report.texts += report.texts
             self.report.tokens += report.tokens
@@ -336,7 +336,7 @@ class _Work:
             yield name, texts, vectors
 
     def _windows(self, name: str) -> Iterator[list[str]]:
-        """Yield the lines of a file in windows; one without lines if the file has none.
+        """Yield the lines of a file in windows; if it has no lines, yield one empty window.
 
         Without that window an empty file would have no task, and so no file of vectors.
         """
@@ -350,7 +350,7 @@ class _Work:
 
     @contextlib.contextmanager
     def _lines(self, name: str) -> Iterator[Iterator[str]]:
-        """Open the lines of a file for the block, without their ends.
+        """Open a file until the block ends, and provide its lines without line ends.
 
         Blank lines stay, so that row i is line i.
         """
@@ -401,7 +401,7 @@ def _is_stream(name: str) -> bool:
 class _Count(Progress):
     """Number of lines that are done, and of all lines.
 
-    A remote file is assumed to have as many lines as the others on average until it is fetched.
+    Until a remote file is fetched, it is assumed to have the average number of lines of the others.
     """
 
     def __init__(
@@ -478,7 +478,7 @@ class _Record:
                 recorded_model = found["model"]
                 self.files = dict(found["files"])
             except RecordError as error:
-                # The path that the user knows, which may be on another machine.
+                # The message names the path that the user knows, which may be on another machine.
                 raise RecordError(error.fault, EMBEDDED.remedy, path=self.path) from error
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(

@@ -1,6 +1,6 @@
 """A Parquet file of sentences and their vectors, for all programs that read Arrow.
 
-That is pandas, polars, DuckDB and more. Each portion of rows becomes a row group on the disk before
+Examples are pandas, polars and DuckDB. Each portion of rows becomes a row group on the disk before
 the next one is made, so that memory does not grow with the file.
 """
 
@@ -88,12 +88,12 @@ class ParquetVectors:
 
         Args:
             texts: the first column.
-            vectors: of each text; all calls have the same width and type of numbers.
+            vectors: one for each text, of the same width and type of numbers in all calls.
         """
         import pyarrow
         from pyarrow.parquet import ParquetWriter
 
-        # The columns' types are those of the first rows, which the caller need not announce.
+        # The columns get the types of the first rows, so that the caller need not specify types.
         if self._writer is None:
             self.width = vectors.shape[1]
             self.dtype = str(vectors.dtype)

@@ -39,7 +39,7 @@ class LanguageStatistics(NamedTuple):
 
     Attributes:
         languages: their codes.
-        counts: vectors of each.
+        counts: number of vectors of each language.
         means: mean vector of each.
         covariance: of all vectors around ``center``; every language has the same weight.
     """
@@ -107,8 +107,8 @@ class LanguageMap:
 
     Attributes:
         method: which map it is.
-        rank: directions removed.
-        languages: that it was estimated on.
+        rank: number of directions that are removed.
+        languages: codes of the languages that it was estimated on.
         weight: W.
         bias: b.
         shifts: mean vector of each language; only with ``shift``, where W and b change nothing.
@@ -180,14 +180,15 @@ def fit_language_map(
               P = (W \Sigma_{XZ})(W \Sigma_{XZ})^+
 
     *Symbols*: X the vectors, Z the one-hot language, mu the mean. Differs from the paper: every
-    language has the same weight; the mean is then taken away too, which no linear classifier can
-    notice, but cosines do; if ``rank`` is below L - 1, P projects onto the ``rank`` directions of
-    largest singular value.
+    language has the same weight; then the mean is subtracted too, which does not matter to linear
+    classifiers but changes cosines; if ``rank`` is below L - 1, P projects onto the ``rank``
+    directions of largest singular value.
 
     Args:
         statistics: of the vectors; ``erase`` needs the covariance.
         method: see the module.
-        rank: directions to remove at most, for ``project`` and ``erase``; default: all, L - 1.
+        rank: largest number of directions to remove, for ``project`` and ``erase``; default:
+            all, L - 1.
 
     Raises:
         DataError: the rank is negative.

@@ -1,6 +1,6 @@
 """A vector for each language, subtracted from vectors of its texts: the map ``shift`` of debias.
 
-It needs the language of each text when it is embedded, so it works only through
+The map needs the language of each text during embedding, so it works only through
 ``encode(language=...)``; other libraries' modules receive no language and cannot express it.
 """
 
@@ -85,7 +85,7 @@ def read_shift(folder: Path, dim: int) -> LanguageShift | None:
         raise CheckpointError(
             f"{path}: is damaged or incomplete ({error}); run `interlingua debias` again"
         ) from error
-    # One message for all three: each means that the file belongs to another model.
+    # One message for a wrong type, a wrong shape and NaN: each shows a file of another model.
     fits = isinstance(languages, list) and means.shape == (len(languages), dim)
     if not fits or not torch.isfinite(means).all():
         raise CheckpointError(

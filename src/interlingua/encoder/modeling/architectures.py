@@ -94,7 +94,7 @@ class Architecture:
     schema: type = BackboneFile
     """Schema of the keys that only this family has."""
     read_more: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
-    """Fields of ours that are written in another form."""
+    """Function that reads those fields of ours that the family writes in another form."""
     write_more: Callable[[BackboneConfig], dict[str, Any]] | None = None
 
     @property
@@ -143,7 +143,7 @@ class Architecture:
         """Yield the correspondence of parameters, by their full names.
 
         Args:
-            names: of ours, ``layers.3.query.weight`` and the like.
+            names: of our parameters, for example ``layers.3.query.weight``.
         """
         by_part = {part: stack for stack in self.layer for part in stack.ours}
         for name in names:

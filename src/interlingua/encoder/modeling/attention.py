@@ -7,7 +7,7 @@ sentences of l tokens is one dense product over (n, heads, l, head width). A ``L
 order; the backbone moves the tokens into it once before the layers and back once after them.
 
 A GPU would have to run some dozens of small kernels for each group. So, where possible, it runs a
-single kernel for all sentences in this order too, see ``efficient_attention.py``.
+single kernel for all groups, see ``efficient_attention.py``.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Layout:
         max_seqlen: longest sentence.
         rotations: cosines and sines, made once for all layers; the keys are the base of the angles
             and the width of a head.
-        counts_places: whether ``positions`` are the places of tokens in their sentences, and so
-            equal in sentences of equal length; methods may give others.
+        counts_places: True if ``positions`` are the places of tokens in their sentences, and so
+            equal in sentences of equal length; False if a caller has set other positions.
     """
 
     positions: Int[Tensor, " t"]
@@ -140,10 +140,10 @@ class Layout:
 
 
 def _places(cu_seqlens: Int[Tensor, " b+1"], tokens: int) -> Int64[Tensor, " t"]:
-    """Return each token's position in its sentence: its number in the batch minus the first one's.
+    """Return each token's position in its sentence: its index minus that of the first token.
 
-    The positions are computed on the device of the boundaries. A GPU need not be waited for,
-    because the number of tokens is passed.
+    The positions are computed on the device of the boundaries. Because the number of tokens is
+    passed, the host need not wait for a GPU.
     """
     lengths = cu_seqlens.diff()
     starts = torch.repeat_interleave(cu_seqlens[:-1].long(), lengths, output_size=tokens)
@@ -315,13 +315,13 @@ def masked_attention(
         q: queries, by sentence and head.
         k: keys.
         v: values.
-        mask: what each token (second last axis) sees (last one), or numbers that are added to its
-            scores; None = it sees all.
+        mask: the tokens (last axis) that each token (second last axis) sees, or numbers that are
+            added to its scores; None = it sees all.
         dropout_rate: probability of zeroing an attention weight.
     """
     if q.is_cuda or not torch.is_grad_enabled():
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout_rate)
-    # Spelled out, since the backward pass of the CPU's fused kernel is several times slower.
+    # Step by step, since the backward pass of the CPU's fused kernel is several times slower.
     # Queries are scaled, not scores: if a sentence is longer than a head is wide, scores are more
     # numerous.
     scores = torch.matmul(q * (1 / math.sqrt(q.shape[-1])), k.transpose(-1, -2))

@@ -1,8 +1,9 @@
 """The attention weights of the last layer.
 
 Fast attention never computes them explicitly. So the layers before the last one run as always, and
-the last one is computed only as far as these weights require. For the first tokens of all sentences
-there are T scores per head; the (l, l) matrix of a head is computed only for a single sentence.
+the last one is computed only as far as these weights require. The first tokens of all sentences
+need one score per token of the batch and head; the (l, l) matrix of each head is computed only for
+a single sentence of l tokens.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
     keys = keys.view(by_head)
     sentence = batch.sequence_ids()
     scores = (queries[sentence] * keys).sum(-1).float() / math.sqrt(spec.head_width)
-    # From position 0 a token at distance d is the one at position d.
+    # The distance of a token from the first token is its position.
     distances = batch.positions()[:, None]
     if spec.alibi:
         scores = scores - distances * slopes_tensor(spec.heads, scores.device)

@@ -154,7 +154,7 @@ class BackboneConfig(CheckedSettings):
         return cls(**shape, **PRESETS[name])
 
     def __post_init__(self) -> None:
-        # The types bound each size by itself, so divisors are positive.
+        # The types of the fields limit each size separately, so divisors are positive.
         if self.num_hidden_layers and not self.intermediate_size:
             raise ConfigError("intermediate_size: expected a whole number of at least 1, found 0")
         if self.pad_token_id >= self.vocab_size:
@@ -304,7 +304,7 @@ class Backbone(nn.Module):
     def set_attention_dropout(self, rate: float) -> None:
         """Set the attention dropout for training.
 
-        ``config``, which is saved, keeps the model's own.
+        ``config``, which is saved, keeps the model's own rate.
 
         Raises:
             ConfigError: it is not a probability below 1.
@@ -395,7 +395,7 @@ class Backbone(nn.Module):
 
 
 def final_norm(config: BackboneConfig) -> nn.LayerNorm | None:
-    """Return the norm after the last layer, which layers that normalize their input need."""
+    """Return the norm after the last layer; None if layers normalize the sums (post-LN)."""
     if not config.norm_first:
         return None
     return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, bias=config.norm_bias)

@@ -112,9 +112,9 @@ def _largest_difference(device: torch.device, dtype: torch.dtype, head_width: in
     qkv = torch.randn(tokens, 3, TRIAL_HEADS, head_width, generator=draw).to(dtype)
     upstream = torch.randn(tokens, TRIAL_HEADS, head_width, generator=draw).to(dtype)
     bounds = torch.tensor([0, *_TRIAL_LENGTHS]).cumsum(0).int()
-    # The trial happens inside of a layer, but the layer's settings must not apply to it. These are
-    # disabled gradients while encoding, autocast, and the hooks by which checkpoints forget
-    # activations.
+    # The trial happens inside of a layer, but the layer's settings must not apply to it. These are:
+    # gradients, which are disabled while encoding; autocast; and the hooks by which checkpoints
+    # drop activations.
     with (
         torch.inference_mode(False),
         torch.enable_grad(),

@@ -108,7 +108,7 @@ def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
         "mlp_bias": config.intermediate_bias,
         "embedding_dropout": config.hidden_dropout_prob,
     }
-    # The old form can't express every arrangement: it is written if a step gives this one.
+    # The old form has only a step between global layers; it is written if a step gives ``kinds``.
     for every in range(1, layers + 1):
         if kinds == _kinds_of_layers(layers, every):
             keys["global_attn_every_n_layers"] = every
@@ -401,8 +401,8 @@ FAMILIES: dict[str, Architecture] = {
 def family_of(raw: Mapping[str, Any]) -> str | None:
     """Return the key in ``FAMILIES`` of the model in a ``config.json``, or its model type.
 
-    JinaBERT's models have BERT's type. The code that they name determines which of its two forms
-    they have.
+    JinaBERT's models have BERT's type. The hub code that the file names determines which of the two
+    forms of JinaBERT the model has.
 
     Args:
         raw: content of the file.

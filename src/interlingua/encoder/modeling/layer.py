@@ -1,6 +1,6 @@
 """A transformer layer in training: its weights, and the executor that computes it.
 
-The executors also use ``layer_weights.py``.
+The weights are defined in ``layer_weights.py``, which the executors use too.
 """
 
 from __future__ import annotations

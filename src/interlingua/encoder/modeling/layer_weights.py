@@ -32,7 +32,7 @@ class LayerActivation(NamedTuple):
 
     function: Callable[[Tensor], Tensor]
     onednn: tuple[str, str]
-    """Its name, and which formula where there are two."""
+    """Its name in oneDNN, and its formula if oneDNN has two for this name."""
     kernel: int
     """Its number in kernels/training.c and kernels/layers.c."""
 
@@ -84,7 +84,7 @@ class LayerSpec:
     intermediate_bias: bool = True
     """Bias of the first product of the feed-forward block."""
     output_bias: bool = True
-    """Bias of its second product."""
+    """Bias of the second product of the feed-forward block."""
     rotary_base: float | None = None
     """Turn queries and keys by angles that grow with the position (RoPE); None: positions are in
     the states."""
@@ -116,7 +116,7 @@ class LayerSpec:
 class LayerSteps(Protocol[T]):
     """The operations of a layer that an executor implements.
 
-    Parts of the layer go by their names in ``LayerWeights``.
+    The arguments ``norm`` and ``linear`` are names of parts in ``LayerWeights``.
     """
 
     def normalized(self, x: T, norm: str) -> T:

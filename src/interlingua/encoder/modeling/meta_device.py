@@ -14,8 +14,8 @@ from torch.overrides import TorchFunctionMode
 def meta_device() -> Iterator[None]:
     """Create the modules of the block on the device "meta", without their initial values.
 
-    Without this, ``torch.device("meta")`` draws the initial values of ``nn.Embedding`` as shapes,
-    for which torch imports its compiler. This import takes longer than loading a small model.
+    Without this, torch would compute the shapes of the initial values of ``nn.Embedding``, and
+    import its compiler to do so. This import takes longer than loading a small model.
     """
     with torch.device("meta"), _SkipInitialization():
         yield

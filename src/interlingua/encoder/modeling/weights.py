@@ -36,7 +36,7 @@ def huggingface_name(name: str, model_type: str = "bert") -> str:
     """Return the Hugging Face name of one of our parameters.
 
     For example ``layers.0.query.weight`` -> ``encoder.layer.0.attention.self.query.weight``. If one
-    of theirs holds several of ours, or the reverse, it is the first of theirs.
+    of theirs holds several of ours, or the reverse, the result is the first one of theirs.
     """
     module, kind = name.rsplit(".", 1)
     family = FAMILIES[model_type]
@@ -254,7 +254,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
             warnings.simplefilter("ignore")
             tensors: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
         _check_tensors(tensors)
-    except Exception as error:  # torch.load raises whatever the unpickler or the zip reader meets
+    except Exception as error:  # torch.load passes on any error of unpickler or zip reader
         reason = " ".join(str(error).split())[:150]
         raise CheckpointError(
             f"{path}: is damaged, incomplete or contains more than plain tensors ({reason});"
@@ -297,7 +297,7 @@ def weights_digest(weights: Mapping[str, Tensor], *, begin: str = "") -> str:
 
     Args:
         weights: in any order.
-        begin: hashed before them.
+        begin: text that is hashed before the weights.
     """
     digest = hashlib.sha256(begin.encode())
     # Sorted by name, and each with dtype and shape: equal bytes of other shapes are other weights.

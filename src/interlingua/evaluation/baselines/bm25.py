@@ -20,9 +20,9 @@ queries at once. The best passages of each query so far are kept. The definition
 The package bm25s computes the same scores, to the last bit, and is not used for two reasons. First,
 it holds all postings in memory: with passages of 60 words, its peak memory grows by 3.1 kB per
 passage (151 MB for 20,000, 340 MB for 80,000), which is 31 GB for 10 million. Here, the size of a
-block limits the memory (261 MB for 240,000), and the time is two thirds. Second, it orders passages
-with equal scores arbitrarily, so that none of 100 queries had the same 100 passages in the same
-order; here, the order of the passages decides.
+block limits the memory (261 MB for 240,000), and the run takes two thirds of the time. Second, it
+orders passages with equal scores arbitrarily, so that for none of 100 queries did it return the
+same 100 passages in the same order as this module, which keeps them in the order of the index.
 
 Mr. TyDi used Anserini with Lucene's analyzer of each language, and split texts at white space where
 Lucene has no analyzer. Lucene's analyzers differ from this module in dictionaries for Thai,
@@ -258,7 +258,8 @@ def read_postings(
         only: words to keep; all by default.
 
     Raises:
-        DataError: there are no passages, no words, or not one id and one language for each passage.
+        DataError: there are no passages or no words, or the number of ids or of languages differs
+            from the number of passages.
     """
 
     def language_of(row: int) -> str | None:

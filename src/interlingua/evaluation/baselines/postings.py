@@ -157,7 +157,7 @@ class Postings:
     def _make_room(self, words: int) -> None:
         """Extend ``document_frequencies`` to the number of words.
 
-        It grows by an eighth more than needed, because every block adds new words.
+        It grows by at least an eighth of its length, because every block adds new words.
         """
         short = words - len(self.document_frequencies)
         if short > 0:

@@ -89,7 +89,7 @@ def sib200_sets(folder: Path) -> LabeledSets:
 
 
 def mldoc_sets(folder: Path, train_size: int = 1000) -> LabeledSets:
-    """Return the readers of MLDoc with the training set of that many documents."""
+    """Return the readers of MLDoc with the training set of ``train_size`` documents."""
     found: LabeledSets = {}
     names = {
         name: (f"{name}.train.{train_size}", f"{name}.dev", f"{name}.test")

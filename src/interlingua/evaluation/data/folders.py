@@ -17,7 +17,9 @@ from interlingua.storage.files import files_in
 from interlingua.storage.json_text import parse_json
 
 FLORES = "flores200_devtest"
-ALIGNED = "folder of line-aligned <lang>.txt files"
+FLORES_FOLDERS = (FLORES, "devtest", "flores200_dataset/devtest")
+"""Folders of FLORES-200: prepared ones, and those of the original archive."""
+ALIGNED = "folder of line-aligned <lang>.txt, <lang>.devtest or <lang>.dev files"
 """The expected files of a set in FLORES's layout, for errors."""
 PACKED = r"(?:\.gz|\.xz|\.zst)?"
 """The end of a pattern of files that may be compressed."""
@@ -37,7 +39,8 @@ def find_folder(
     """
     if not data.is_dir():
         raise DataError("folder not found; check the path", path=data)
-    # a stray file next to the data sets must not hide those below, so errors are raised at the end
+    # a broken file next to the folders of data sets must not hide these, so errors are raised at
+    # the end
     broken: DataError | None = None
     for folder in (data, *(data / name for name in names)):
         try:
@@ -82,7 +85,7 @@ def choose_languages(
 
     Args:
         wanted: language codes or names of any kind, groups' names, or pairs of languages
-            (``de-en``); none for all.
+            (``de-en``); None for all files.
         available: a file's key -> its source language; the key is the language if that
             distinguishes files.
         groups: group name -> codes; of a group, the languages that have a file are taken.
@@ -127,7 +130,7 @@ def choose_languages(
 def check_enough(
     chosen: Sequence[str], least: int, wanted: Sequence[str] | None, folder: Path
 ) -> None:
-    """Refuse too few languages for a pool of several.
+    """Refuse to pool fewer languages than needed.
 
     Args:
         chosen: those to pool.
@@ -230,7 +233,7 @@ def recognize(dataset: str, digests: Mapping[str, str]) -> str | None:
 
 
 def set_name(folder: Path) -> str:
-    """Return a set's name: its folder, or for a part of a corpus ``prepared/heldout``."""
+    """Return the name of a set's folder; for a part of a corpus, ``prepared/heldout``."""
     whole = folder.resolve()
     if whole.name in PARTS_OF_CORPORA:
         return f"{whole.parent.name}/{whole.name}"

@@ -42,7 +42,7 @@ _PAWS_FILES = {"train": "translated_train.tsv", "dev": "dev_2k.tsv", "test": "te
 
 
 class LabeledPairs(NamedTuple):
-    """Pairs of texts, and whether each belongs together."""
+    """Pairs of texts, and whether the two texts of each pair belong together."""
 
     first: list[str]
     second: list[str]

@@ -1,4 +1,4 @@
-"""Retrieval sets in a folder: questions, passages, and judgments of which passage answers which.
+"""Retrieval sets in a folder: questions, passages, and judgments of the passages per question.
 
 The layouts are those in which the sets are published:
 
@@ -63,7 +63,7 @@ class RetrievalSet(NamedTuple):
         passages: yields every passage, from the start on each call.
         count_lines: counts the passages without parsing them; None if they have to be
             read.
-        development: the same data's questions of another split, to tune on.
+        development: the questions of another split of the same data, for tuning.
     """
 
     queries: Mapping[str, str]
@@ -252,7 +252,7 @@ def questions_by_language(
     Args:
         folder: of the files.
         split: the file of ``qrels/``.
-        language: full code of questions that name none.
+        language: full code for the questions that name no language.
 
     Returns:
         Full code -> its questions with a relevant passage; none if the files are not there.

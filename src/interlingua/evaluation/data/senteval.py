@@ -159,7 +159,7 @@ def _read_mrpc(folder: Path) -> TransferTask:
 def _sorted(examples: Examples) -> Examples:
     """Sort by length in words (for pairs, by the lengths of both texts), then by class.
 
-    Spaces between words are single.
+    In the result, words are separated by single spaces.
     """
     # the columns of texts: one, or two for pairs
     columns = [_single_spaced(examples.texts)]

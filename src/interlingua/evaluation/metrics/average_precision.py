@@ -1,10 +1,10 @@
-r"""Mean average precision over a whole pool, whatever the ranks of the relevant passages.
+r"""Mean average precision over a whole pool, without a limit to the ranks that count.
 
 Average precision of a question is the mean, over its relevant passages, of the precision at each
 one's rank: with ranks $k_1 < \dots < k_R$ it is $\frac{1}{R} \sum_i i / k_i$. Only the ranks of the
 relevant passages are needed, and a rank is one more than the number of candidates that score
-higher, so nothing is sorted: the similarities of a block of questions with the whole pool are made,
-the higher ones are counted, and the block is dropped.
+higher. So nothing is sorted: for each block of questions, the similarities with the whole pool are
+computed, the higher ones are counted, and the similarities are discarded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def relevant_ranks(
         queries: vectors of the questions.
         candidates: vectors of the pool, in memory or mapped.
         relevant: rows of ``candidates``, padded with ``NO_PASSAGE``.
-        cells: maximum number of similarities held at once, but at least those of one question.
+        cells: maximum number of similarities held at once; those of a single question are held
+            even if there are more.
 
     Raises:
         DataError: a vector is not finite.
@@ -70,7 +71,7 @@ def _ranks(
     columns = np.arange(similarities.shape[1])
     for number in range(relevant.shape[1]):
         column = relevant[:, number]
-        # NO_PASSAGE reads column 0 here, and is set to 0 below
+        # an entry NO_PASSAGE reads column 0 here; its rank is set to 0 below
         own = np.take_along_axis(similarities, np.maximum(column, 0)[:, None], axis=1)
         higher = (similarities > own).sum(axis=1)
         # of equals the earlier row is ranked first
@@ -87,7 +88,7 @@ def question_average_precision(
     It is 0 for a question without a relevant passage.
 
     Args:
-        ranks: of its relevant passages in any order, padded with 0.
+        ranks: ranks of each question's relevant passages in any order, padded with 0.
         counts: number of relevant passages, including those missing from the pool.
     """
     # a missing rank counts as infinite, so that it adds nothing

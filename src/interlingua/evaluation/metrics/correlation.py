@@ -21,7 +21,7 @@ _LEVEL = 0.95
 
 def pearson(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
     """Compute Pearson's r; 0 if a side is constant, because r is undefined then."""
-    # as one resample of which every item has the weight 1
+    # as one resample, in which every item has the weight 1
     x_row = np.asarray(x, np.float64)[None]
     y_row = np.asarray(y, np.float64)[None]
     return float(_weighted_pearson(x_row, y_row)[0])
@@ -50,7 +50,7 @@ def resampled_spearman(
 
     Args:
         x: a value per item.
-        y: another one.
+        y: another value per item.
         counts: how often each item was drawn in each resample.
     """
     return _weighted_pearson(_resampled_ranks(x, counts), _resampled_ranks(y, counts), counts)
@@ -67,7 +67,7 @@ def resample_counts(
         rng: of the draws.
     """
     total = int(counts.sum())
-    # resamples at a time, so that their counts (size, n) stay within CHUNK numbers
+    # number of resamples held at once, so that their counts (size, n) are at most _CHUNK numbers
     size = max(1, _CHUNK // len(counts))
     for start in range(0, resamples, size):
         yield rng.multinomial(total, counts / total, size=min(size, resamples - start))

@@ -1,7 +1,7 @@
 r"""Language fairness of rankings from a mixed pool: does each language get its share?
 
 A question in Thai may be answered in eleven languages. A ranking is fair if, among its first 20
-passages, each language has the share that it has among the passages that answer. Many encoders rank
+passages, each language has the share that it has among the relevant passages. Many encoders rank
 passages of the question's own language too high, and passages of other languages too low. Let
 $p_\ell$ be the share of language $\ell$ among the first 20 and $r_\ell$ its share of the relevant
 passages, both means over the questions of one language. Fairness is one minus the total variation
@@ -10,9 +10,9 @@ distance of these distributions, which is their overlap:
 $$1 - \frac{1}{2} \sum_\ell |p_\ell - r_\ell| = \sum_\ell \min(p_\ell, r_\ell)$$
 
 It is 1 if all languages have their share, and $r_\ell$ if all ranked passages are in language
-$\ell$. The questions of one language are taken together, since own-language bias has the same
-direction in all of them; questions of different languages are not, since there the biases would
-cancel.
+$\ell$. The shares are means over the questions of one language, because own-language bias has the
+same direction in all of them. Means over questions of different languages are not used, because
+their biases would cancel.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LanguageShares(NamedTuple):
     relevant: Mapping[str, float]
 
     def tables(self, row: str) -> dict[str, dict[str, float]]:
-        """Return both as a row of result tables; ``th-de`` is German's share for Thai queries."""
+        """Return both shares as rows of tables; ``th-de`` is German's share for Thai queries."""
         kinds = {RANKED_TABLE: self.ranked, RELEVANT_TABLE: self.relevant}
         tables = {}
         for name, shares in kinds.items():

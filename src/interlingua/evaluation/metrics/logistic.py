@@ -1,9 +1,10 @@
 """SentEval's logistic regression, trained for many folds and strengths side by side.
 
 A cross-validation fits one small classifier for each fold and strength of regularization. One such
-classifier is too small to keep a core busy. So those with training sets of one size are trained in
-step: their weights are one tensor (f, r, c, d1) of f splits (folds), r strengths, c classes and d
-inputs with a bias, and a step is two batched matrix products for all of them.
+classifier is too small to keep a core busy. So all classifiers with training sets of equal size are
+trained at the same time, step by step. Their weights are one tensor (f, r, c, d1) of f splits
+(folds), r strengths, c classes and d inputs with a bias. A step is two batched matrix products for
+all of them.
 
 Source: ``senteval/tools/classifier.py`` of facebookresearch/SentEval (Conneau and Kiela 2018),
 class ``MLP`` with ``nhid`` 0.
@@ -60,12 +61,12 @@ PROTOTYPING = LogisticSettings(
 
 
 class Split(NamedTuple):
-    """One training set with its dev set, to be fitted with each of some strengths.
+    """One training set with its dev set, for one classifier per strength of regularization.
 
     Attributes:
         train: rows to learn from.
-        dev: rows to stop by.
-        l2: strengths.
+        dev: rows that decide when the training stops.
+        l2: strengths of the regularization.
         drawn_from: number of rows in the random order that was drawn to split train from dev; 0 if
             no order was drawn.
     """
@@ -81,7 +82,7 @@ class FittedClassifiers(NamedTuple):
 
     Attributes:
         weights: one row per class, its bias last.
-        dev_accuracy: of each, a fraction.
+        dev_accuracy: accuracy of each classifier on the dev set, a fraction.
     """
 
     weights: Float[Tensor, "r c d1"]
@@ -110,9 +111,10 @@ def fit_classifiers(
 ) -> list[FittedClassifiers]:
     """Fit logistic regressions by cross-entropy, each independently and from the same seed.
 
-    Every ``epoch_size`` passes a classifier is scored on its dev set. The best of these states is
-    kept; of equals, the first. Training ends with the check that exceeds the tenacity, or after 200
-    passes. The regularization is an L2 penalty on weights and biases that is added to the gradient.
+    After every ``epoch_size`` passes, a classifier is scored on its dev set. The weights with the
+    best score are kept; of equals, the first. Training ends with the check that exceeds the
+    tenacity, or after 200 passes. The regularization is an L2 penalty on weights and biases that is
+    added to the gradient.
 
     SentEval requests the sum of losses over a batch in a way that torch has ignored since version
     1.0, so the loss is a mean.
@@ -127,7 +129,7 @@ def fit_classifiers(
     # a bias is the weight of a constant
     ones = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)
     found: dict[int, FittedClassifiers] = {}
-    # folds differ in size by one example or so, and thus there are few sizes
+    # the sizes of folds differ by about one example, so there are only a few sizes
     by_size: dict[int, list[int]] = {}
     for index, split in enumerate(splits):
         by_size.setdefault(len(split.train), []).append(index)
@@ -202,7 +204,7 @@ class _State:
             width - 1, classes, torch.Generator().manual_seed(SEED), dtype=dtype
         )
         start = torch.cat([weight, bias[:, None]], dim=1)
-        # (f, r, c, d1): splits, strengths, classes, inputs and a bias; all start with the same
+        # (f, r, c, d1): splits, strengths, classes, inputs and a bias; the same start for all
         self.weights = start.repeat(len(splits), len(splits[0].l2), 1, 1)
         self.l2 = torch.tensor([split.l2 for split in splits], dtype=dtype)[..., None, None]
         # the optimizer's running means of the gradient and of its square

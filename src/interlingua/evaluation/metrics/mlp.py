@@ -31,7 +31,8 @@ class MLPs(NamedTuple):
     Attributes:
         layers: weights (languages, seeds, outputs, inputs) and biases (languages, seeds, 1,
             outputs) of each layer.
-        dev_right: dev examples that each network has right (languages, seeds).
+        dev_right: number of dev examples that each network classifies correctly (languages,
+            seeds).
     """
 
     layers: list[tuple[Tensor, Tensor]]
@@ -39,7 +40,7 @@ class MLPs(NamedTuple):
 
     def predict(self, x: Float[Tensor, "n d"], language: int) -> Int64[Tensor, "s n"]:
         """Predict the classes of the same texts with all networks of one language."""
-        # a slice and not an index, as the layers keep their axis of languages
+        # a slice, because an index would remove the axis of languages from the layers
         chosen = slice(language, language + 1)
         own = [(weight[chosen], bias[chosen]) for weight, bias in self.layers]
         return _logits(own, x[None, None]).argmax(-1)[0]
@@ -62,7 +63,8 @@ def train_mlps(
 
     Training uses cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12 and
     500 epochs. The epoch with the most correct dev examples is kept; of equals, the last. On a CPU,
-    a seed's random numbers equal those of LASER's script, whatever is trained at the same time.
+    a seed's random numbers equal those of LASER's script, even if other networks are trained at the
+    same time.
 
     Args:
         x: training embeddings of each language, as they are, not normalized.
@@ -85,8 +87,8 @@ def train_mlps(
             masks = [_masks(streams, rows.shape[1], weight) for weight, _ in layers]
             logits = _logits(layers, _rows(x, rows), masks)
             labels = _rows(y, rows).flatten()
-            # the sum over networks of each one's mean over its batch: no network's gradient
-            # depends on how many are trained with it
+            # the mean over the batch for each network, then the sum over networks: so the number of
+            # networks does not change the gradient of any of them
             total = F.cross_entropy(logits.flatten(0, 2), labels, reduction="sum")
             loss = total / rows.shape[1]
             optimizer.zero_grad()

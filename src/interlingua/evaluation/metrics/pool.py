@@ -1,7 +1,7 @@
 """One pass over all similarities of a mixed pool: the nearest sentence and its language.
 
 The sentences of L languages are line-aligned: line n of every language is the same sentence. Each
-sentence is a query against the sentences of every language, its own included, itself excluded. A
+sentence is a query against all other sentences of every language, its own language included. A
 query's candidates are of two kinds: its translations (the same line in another language) and all
 other lines. For each language, the pass keeps the cosine of the translation and the highest cosine
 of another line; all measures compare these numbers. The similarities are made in tiles and dropped,
@@ -40,7 +40,7 @@ class Pool(NamedTuple):
             translation is nearer than all other lines of the target language. It has no meaning for
             the query's own language and is False there.
         found_among_all: the same against the other lines of all languages, the query's own
-            included.
+            language included.
         own_language: whether a sentence of the query's language is nearer than all sentences of all
             other languages, including translations.
         own_language_without_translations: the same with the query's translations taken out of the
@@ -70,7 +70,7 @@ class Pool(NamedTuple):
 
 
 class _Nearest(NamedTuple):
-    """Cosine of the translation and best other line, by language, for a block of queries."""
+    """The cosines of the translation and of the best other line, by language, for some queries."""
 
     translation: Float32[Tensor, "r l"]
     other: Float32[Tensor, "r l"]
@@ -119,7 +119,8 @@ def search_pool(
             among_all[language, span] = ((found.translation > best_other.values) & others).numpy()
             line = found.other_line.gather(1, best_other.indices)
             nearest_other[language, span] = (best_other.indices * n + line)[:, 0].numpy()
-            # the nearest in the own language, against other lines and translations in the others
+            # the nearest line in the query's language, against the lines and the translations in
+            # other languages
             abroad = torch.where(others, found.other, -torch.inf).max(dim=1).values
             translated = torch.where(others, found.translation, -torch.inf).max(dim=1).values
             at_home = found.other[:, language]
@@ -132,7 +133,7 @@ def search_pool(
 
 
 def accuracy_by_pair(pool: Pool, languages: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """Return P@1 of every ordered pair in both settings, ``deu_Latn-eng_Latn`` -> share."""
+    """Return P@1 by pool and by ordered pair of languages, such as ``deu_Latn-eng_Latn``."""
     kept = {"accuracy_own_pool": pool.found_alone, "accuracy_mixed_pool": pool.found_among_all}
 
     def shares(found: Bool[ndarray, "l n l"]) -> Mapping[str, float]:
@@ -163,13 +164,14 @@ def _search(
         for first in range(0, n, columns):
             block, width = padded_block(vectors[candidates], first, columns)
             tile = (queries @ block.T)[:size, :width]
-            # lines on both sides of the tile, which are translations, or the query itself
+            # lines that are both queries and candidates of the tile: their cells hold translations,
+            # or the query itself
             begin = max(span.start, first)
             shared = torch.arange(begin, max(begin, min(span.stop, first + width)))
             same_line = shared - span.start, shared - first
             translation[same_line[0], candidates] = tile[same_line]
-            # a translation can be a neighbor, the query itself cannot: so the tile of its own
-            # language is merged after these cells are blanked, all other tiles are merged before
+            # a translation can be a neighbor, the query itself cannot: so a tile of the query's own
+            # language is merged after these cells are blanked, and any other tile before
             if k and candidates != language:
                 best = merge(best, top_k(tile, k), offset=candidates * n + first, k=k)
             tile[same_line] = -torch.inf

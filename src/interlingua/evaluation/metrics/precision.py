@@ -11,7 +11,7 @@ def pair_average_precision(scores: Float[ndarray, " n"], positive: Bool[ndarray,
     """Compute the average precision of positive pairs.
 
     AP is the mean over positive pairs of the precision among all pairs that score at least as high:
-    sum_k (R_k - R_{k-1}) P_k over the distinct scores, highest first, as scikit-learn's
+    sum_k (R_k - R_{k-1}) P_k over the distinct scores, highest first, as in scikit-learn's
     ``average_precision_score``. It is 0 if nothing is positive.
     """
     # one resample in which every pair is drawn once
@@ -28,7 +28,7 @@ def resampled_average_precision(
 
     Args:
         scores: a value per pair.
-        positive: whether it belongs together.
+        positive: whether the two sides of the pair belong together.
         counts: how often each pair was drawn in each resample.
     """
     order = np.argsort(-np.asarray(scores), kind="stable")
@@ -42,8 +42,8 @@ def resampled_average_precision(
     if not len(rising):
         return np.zeros(len(counts))
     drawn = np.take(counts, order, axis=1)
-    # number of drawn pairs with at least each of these scores, positive ones and all: P_k = found /
-    # above
+    # for each of these scores, the drawn pairs that score at least as high: the number of positive
+    # ones (found) and of all (above); P_k = found / above
     found = np.cumsum(np.compress(is_positive, drawn, axis=1), axis=1, dtype=np.int32)
     found = np.take(found, positives[rising] - 1, axis=1)
     above = np.take(np.cumsum(drawn, axis=1, dtype=np.int32), last[rising], axis=1)

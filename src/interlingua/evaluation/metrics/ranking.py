@@ -1,8 +1,8 @@
 """Metrics of ranked passages as trec_eval computes them, fusion of rankings, and TREC run files.
 
 A run is query -> passage -> score, qrels are query -> passage -> relevance. Among passages of equal
-score trec_eval ranks the largest id first, and it compares scores in single precision; so does
-everything here.
+score, trec_eval ranks the largest id first, and it compares scores in single precision. This module
+does the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
 
     Args:
         qrels: judged queries, each with a relevant passage.
-        run: rankings; of each the first 100 count.
+        run: rankings, of which only the first 100 passages count.
 
     Returns:
         metric -> query -> fraction, queries in the order of the qrels.
@@ -44,7 +44,7 @@ def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
     # orders ties in the opposite way
     theirs = (ir_measures.RR, ir_measures.R @ DEPTH, ir_measures.nDCG @ 10)
     measures = dict(zip(theirs, METRICS, strict=True))
-    # 0 for queries of which the run has no ranking, which ir-measures leaves out
+    # queries without a ranking count as 0; ir-measures leaves them out
     values: dict[str, dict[str, float]] = {metric: dict.fromkeys(qrels, 0.0) for metric in METRICS}
     cut = {query: top(run[query]) for query in qrels if run.get(query)}
     judged = {query: dict(passages) for query, passages in qrels.items()}
@@ -68,7 +68,7 @@ def reciprocal_rank_fusion(
 
     Args:
         runs: of any queries; a ranking adds 0 to passages that it lacks.
-        k: dampens the lead of the first ranks.
+        k: constant that reduces the advantage of the first ranks.
         depth: passages kept per query.
     """
     fused: dict[str, dict[str, float]] = {}

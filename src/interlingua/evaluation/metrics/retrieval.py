@@ -55,7 +55,7 @@ def weighted_scores(
         gold: its true label.
     """
     labels, of_gold, in_gold = np.unique(gold, return_inverse=True, return_counts=True)
-    # the index of each predicted label among those that are gold, if it is one of them
+    # the index of each predicted label among the gold labels; without meaning if it is not gold
     indices = np.minimum(np.searchsorted(labels, predicted), len(labels) - 1)
     is_gold_label = labels[indices] == predicted
     times_predicted = np.bincount(indices[is_gold_label], minlength=len(labels))

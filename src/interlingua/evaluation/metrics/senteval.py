@@ -1,4 +1,4 @@
-"""SentEval's three protocols from labeled vectors to an accuracy.
+"""SentEval's three protocols, which compute an accuracy from labeled vectors.
 
 Source: ``senteval/tools/validation.py`` of facebookresearch/SentEval (Conneau and Kiela 2018): its
 classes ``InnerKFoldClassifier``, ``KFoldClassifier`` and ``SplitClassifier``, with torch's logistic
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         accuracy: on the test examples, a fraction; the mean over folds if there are several.
-        dev_accuracy: of the strength of regularization that was chosen.
+        dev_accuracy: accuracy on dev examples with the chosen strength of regularization.
         right: one value per test example, 0 if it is wrong; their mean is the accuracy.
         predicted: the class of each test example.
     """
@@ -68,11 +68,11 @@ def nested_cross_validation(
     for train, _ in outer:
         splits += [Split(train[inner], train[dev]) for inner, dev in _folds(y[train], settings)]
     inner = fit_classifiers(vectors, numbers, splits, classes=classes, settings=settings)
-    # 2. of each outer fold the best strength
+    # 2. the best strength of each outer fold
     grid = []
     for first in range(0, len(inner), settings.folds):
         grid.append(_chosen(inner[first : first + settings.folds]))
-    # 3. its last classifier, with that strength
+    # 3. the last classifier of each outer fold, with that strength
     last = []
     for (train, _), (l2, _) in zip(outer, grid, strict=True):
         last.append(random_split(train, DEV_SHARE, l2))
@@ -116,7 +116,7 @@ def validation_on_dev(
 ) -> Outcome:
     """Choose the regularization and end the training by a dev set; for SST.
 
-    SentEval trains the best one a second time, which results in the same classifier.
+    SentEval trains the best classifier a second time, which results in the same classifier.
     """
     vectors = torch.from_numpy(np.concatenate([train[0], dev[0]]))
     numbers = torch.from_numpy(np.concatenate([train[1], dev[1]]))
@@ -145,7 +145,7 @@ def _chosen(fitted: Sequence[FittedClassifiers]) -> tuple[float, float]:
     Accuracies are compared in percent with two decimals. Of equals, the first is returned.
     """
     means: Float[ndarray, " r"] = np.mean([one.dev_accuracy for one in fitted], axis=0)
-    # SentEval rounds before it compares, which makes more of them equal
+    # SentEval rounds the means before it compares them, so that more of them are equal
     rounded = [round(100 * mean, 2) for mean in means]
     best = int(np.argmax(rounded))
     return L2_GRID[best], float(means[best])
@@ -163,5 +163,5 @@ def _folds(y: Int64[ndarray, " n"], settings: LogisticSettings) -> Any:
             " requires one per fold; use fewer folds"
         )
     splitter = selection.StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED)
-    # the folds depend only on the classes, so the vectors need not be there
+    # the folds depend only on the classes, so the vectors are not needed
     return splitter.split(np.zeros(len(y)), y)

@@ -60,7 +60,7 @@ def xsim_search(
 ) -> XSimSearch:
     """Retrieve the best candidate of every query with each margin, as LASER's xsim does.
 
-    MEXMA (Janeiro et al. 2024) reports it.
+    MEXMA (Janeiro et al. 2024) reports xsim.
 
     Only the k nearest candidates of a query are scored. The mean of a candidate is taken over its k
     nearest queries.
@@ -99,8 +99,8 @@ def kinds_of_errors(
         altered: the candidates after them.
 
     Returns:
-        For each error, in order, the kind of the altered form of the right sentence that was
-        retrieved, or ``misaligned``.
+        For each error, in order: the kind of alteration if an altered form of the right sentence
+        was retrieved, otherwise ``misaligned``.
     """
     kinds = []
     for query in np.flatnonzero(wrong).tolist():

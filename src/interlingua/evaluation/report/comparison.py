@@ -138,9 +138,10 @@ def compare_results(
         by: the kind of rows: ``groups`` or ``languages``, one table per task, or ``tasks``,
             one table of all.
         metric: instead of each task's main one; tasks without it are left out.
-        group: how to join seeds of one arm into mean and standard deviation: a pattern that is
-            removed from the models' names, so that models with equal remaining names are joined, or
-            ``config`` to join models with configs that differ only in the seed.
+        group: how to join the seeds of one training configuration (an arm) into mean and standard
+            deviation: a pattern that is removed from the models' names, so that models with equal
+            remaining names are joined, or ``config`` to join models with configs that differ only
+            in the seed.
         baseline: a column; the others are marked if they differ from it significantly, by paired
             bootstrap.
         only: a pattern that rows must contain.
@@ -152,8 +153,8 @@ def compare_results(
 
     Raises:
         ConfigError: no result has that metric, there are no such rows or columns, a pattern is not
-            a regular expression, the seeds of an arm differ in data or settings, or, with
-            ``strict``, any two columns do.
+            a regular expression, or the seeds of an arm differ in data or settings. With
+            ``strict``, also if any two columns differ in these.
     """
     check_choice("by", by, _ROWS)
     if metric is not None:
@@ -187,7 +188,7 @@ def compare_results(
     shown = []
     for table, (columns, _) in zip(tables, found, strict=True):
         rows = [row for row in table.rows if row_pattern.search(row.name)]
-        # a table without any row left is not shown only for its costs
+        # if no row of a table is left, the table is not shown, even if it has costs
         if rows and costs:
             rows += costs_of(columns)
         if rows:
@@ -337,7 +338,7 @@ def _comparison(
 
 
 def _metrics_shown(chosen: ChosenResults, by: str, metric: str | None) -> list[str]:
-    """Return a task's metrics in a joint table: ``metric``, or the main one and its companions."""
+    """Return a task's metrics: ``metric``, or the main one, for rows of tasks with ``shown``."""
     first = next(results[0] for results in chosen if results)
     if metric is not None:
         return [metric]
@@ -406,7 +407,7 @@ def _subsets_of(result: TaskResult, by: str, name: str) -> Sequence[str]:
 
 
 def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
-    """Return the language pairs that the mean of a task is over.
+    """Return the language pairs that a task's mean is computed from.
 
     These are all pairs. In zero-shot transfer, only pairs of two different languages count.
     """

@@ -2,7 +2,7 @@
 
 A column holds the results of one model, or of the seeds of one training configuration. A section
 holds, for each column, the results on one task with one choice of its settings, so that its numbers
-can be compared. If data, protocol versions or settings differ all the same,
+can be compared. If data, protocol versions or settings differ nevertheless,
 ``column_differences`` finds the columns that can't be compared.
 """
 
@@ -313,7 +313,7 @@ def digests_of(results: Sequence[TaskResult]) -> set[str]:
 
 
 def _sets_of_one_name(chosen: ChosenResults) -> dict[str, str]:
-    """Return digest -> display name if one model was measured on several sets of a task's name.
+    """Return digest -> display name if a model was measured on several sets with one task name.
 
     Otherwise return one entry of empty strings, which selects all results whatever their data.
     """

@@ -70,7 +70,7 @@ def page_data(
         group: see ``comparison.compare_results``.
         baseline: the column that others are tested against; the first by default.
         strict: see ``comparison.compare_results``.
-        progress: counts the tasks with differences that are tested.
+        progress: counts the tasks while their differences are tested.
 
     Raises:
         ConfigError: see ``comparison.compare_results``.
@@ -144,11 +144,11 @@ def comparison_headline(data: Mapping[str, Any]) -> str:
 
 
 def comparison_summary(data: Mapping[str, Any]) -> str:
-    """Return two sentences: how much was measured, and which models lead how many tasks."""
+    """Return two sentences: the numbers of tasks and languages, and of best scores per model."""
     tasks = [task for task in data["tasks"] if not task.get("panel")]
     languages = _languages_of(tasks)
     found = f"{_count(len(tasks), 'task')}, {_count(len(languages), 'language')}."
-    # a task of which several columns share the best score counts for each of them
+    # if several columns share the best score of a task, the task counts for each of them
     wins = [0] * len(data["models"])
     for task in tasks:
         for column in task["mean"].get("best", ()):
@@ -334,7 +334,8 @@ def is_language_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
     """
     pairs = {subset.languages for subset in subsets.values() if len(set(subset.languages)) == 2}
     languages = {code for pair in pairs for code in pair}
-    # of all subsets, a language with itself included, half must have their opposite
+    # the pairs that exist in both directions must be at least half of all subsets, including those
+    # of a language with itself
     both = sum((second, first) in pairs for first, second in pairs)
     return len(languages) > 2 and 2 * both >= len(subsets)
 

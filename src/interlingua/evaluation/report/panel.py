@@ -1,6 +1,6 @@
 """The language-agnosticism panel of the page: measures of ``interlingua analyse``.
 
-Each measure gets the shape of one of the page's tasks.
+Each measure becomes an entry of the same form as a task of the page.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def place_analyses(
     further: list[dict[str, Any]] = []
     placed: dict[int, AnalysisFile] = {}
     for analysis in analyses:
-        # the name of a data set may follow
+        # the name of a data set may follow this word
         if not analysis["analysis"].startswith(_ANALYSIS):
             continue
         model = analysis["provenance"]["model"]

@@ -122,7 +122,7 @@ def _short(codes: Sequence[str]) -> list[str]:
 
 
 def language_names(subset: SubsetScores) -> str:
-    """Return the language that is not English, or both."""
+    """Return the first language if the second one is equal or English; otherwise, both."""
     first, second = map(look_up, subset.languages)
     if second in (first, resolve_language("eng_Latn")):
         return first.name
@@ -180,8 +180,8 @@ def render_tables(
 
     Args:
         tables: from ``comparison.compare_results``.
-        format: markdown or latex, or csv: one line per score, fractions, whatever the number of
-            tables.
+        format: ``markdown``, ``latex`` or ``csv``; CSV has one line per score, as a fraction, for
+            all tables together.
         rows: ``scores``, or ``arms`` to transpose the tables, so that each column becomes a row.
 
     Raises:
@@ -253,7 +253,7 @@ def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
 def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
     """Return which cells contain the row's best score, as rounded for display.
 
-    None is best if nothing can be compared.
+    No cell is best if nothing can be compared.
     """
     # None for a cell that takes no part
     ranked: list[float | None] = []

@@ -51,7 +51,7 @@ def _of_task(task: int, section: Section) -> list[list[_Item]]:
         for subset, examples in result.examples.items():
             queue = queues.setdefault(subset, {})
             for place, example in enumerate(examples):
-                # the key by which queries of different models are equal
+                # queries of different models are the same if their keys are equal
                 key = (subset, example.item, example.languages[0], example.query)
                 # models keep samples in one order: a smaller place is an earlier query
                 order[key] = min(place, order.get(key, place))

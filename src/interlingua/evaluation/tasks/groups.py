@@ -85,7 +85,7 @@ _DAP = (
     " mar_Deva nld_Latn por_Latn rus_Cyrl spa_Latn swh_Latn tam_Taml tel_Telu tha_Thai tur_Latn"
     " urd_Arab vie_Latn zho_Hant"
 )
-# MEXMA's counts include English, which is what all others are compared with: 81, 72 and 34.
+# MEXMA's counts (81, 72 and 34) include English, the language that all others are paired with.
 FLORES_GROUPS: dict[str, tuple[str, ...]] = {
     # xsim and xsim++ of Table 1
     "mexma": tuple(_MEXMA.split()),
@@ -106,8 +106,9 @@ def group_members(
         groups: name -> source languages, spelled as in the subsets' names.
 
     Returns:
-        The groups with at least one language here, then all, Latin script and other scripts: by the
-        script in which a language is usually written. However, 70 % of LASER's Tatoeba sentences in
+        The groups of which at least one language is present, then the group of all, and those of
+        Latin script and of other scripts. A language counts by the script in which it is usually
+        written. However, 70 % of LASER's Tatoeba sentences in
         Serbian (``srp``) are in Latin script, and 30 % of those in Uzbek (``uzb``) and 28 % of
         those in lfn, which both count as Latin, are in Cyrillic script.
     """

@@ -31,8 +31,8 @@ class MTEB:
     The result's name is ``mteb_STS17``. mteb's own complete file is written to ``mteb/results`` in
     the output folder, where ``mteb.ResultCache`` finds it. Our result has only mteb's main metric.
     mteb's tasks use the data that other tasks read (STS17, STS benchmark, STS12-16, SICK, Tatoeba,
-    BUCC), and clones of its data sets in ``mteb/`` below the data. Otherwise mteb uses its cache
-    and the hub.
+    BUCC), and clones of mteb's data sets in the subfolder ``mteb/`` of the data folder. Otherwise
+    mteb uses its cache and the hub.
 
     Attributes:
         task: name of the task in mteb.
@@ -186,7 +186,7 @@ class MTEB:
         codes = [find_code(code) or code.replace("-", "_") for code in entry["languages"]]
         # a task with one subset has no level of subsets in its data
         items: Any = (task.dataset.get(name) or task.dataset)[task.eval_splits[0]]
-        # retrieval has queries, BUCC gold pairs, all others rows
+        # retrieval tasks have queries, BUCC has gold pairs, and all other tasks have rows
         if isinstance(items, dict):
             items = items.get("queries", items.get("gold", items))
         return SubsetScores(

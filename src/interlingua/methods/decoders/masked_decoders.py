@@ -1,10 +1,10 @@
-"""RetroMAE's decoders: a sentence's tokens from its vector, in training only.
+"""RetroMAE's decoders, which predict a sentence's tokens from its vector, in training only.
 
-The encoder reads a sentence with few masked tokens and gives one vector, h. A decoder of one or few
-layers has to reconstruct the sentence from h and little else. In the basic form it is also shown
-the sentence with most tokens masked. In enhanced decoding it has to predict every token, and each
-token is shown h and a random part of the others, by an attention mask of its own. The decoder is
-weak on purpose: what it can't guess from the context must be in h.
+The encoder reads a sentence with few masked tokens and gives one vector, h. A decoder of one layer
+or a few layers has to reconstruct the sentence from h and little else. In the basic form it is also
+shown the sentence with most tokens masked. In enhanced decoding it has to predict every token: each
+token has its own attention mask, which shows it h and a random part of the other tokens. The
+decoder is weak on purpose: what it can't guess from the context must be in h.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class DecoderArrangement(NamedTuple):
 
 
 class MaskedDecoder(nn.Module):
-    """Few layers over a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
+    """A few layers over a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
 
-    Their input is [h; e_1 + p_1; ...; e_N + p_N]. Token and position embeddings are the encoder's,
-    arguments of each call. If sentences start with a token such as ``[CLS]``, h replaces it.
-    Otherwise h comes before the first token.
+    Their input is [h; e_1 + p_1; ...; e_N + p_N]. Each call receives the encoder's backbone,
+    which has the token and position embeddings. If sentences start with a token such as ``[CLS]``,
+    h replaces it. Otherwise h comes before the first token.
 
     Args:
         backbone: provides the shape of the layers.
@@ -97,8 +97,8 @@ class MaskedDecoder(nn.Module):
     ) -> Float[Tensor, "n d"]:
         """Compute the states of all vectors and tokens, Eq. (2).
 
-        Each position attends to all others of its sentence. Tokens to hide are masked in the
-        sentences already.
+        Each position attends to all others of its sentence. The tokens to hide are already
+        masked in the sentences.
 
         Args:
             backbone: the encoder's.
@@ -130,15 +130,15 @@ class MaskedDecoder(nn.Module):
         \quad
                   A = softmax(Q K' / \sqrt d + M) V, \quad Q = H_1 W_Q, K = H_2 W_K, V = H_2 W_V
 
-        M always shows token i the vector and never the token itself. M shows it each other token
-        with probability 1 - ``hidden``.
+        For token i, M always shows the vector, always hides token i itself, and shows each other
+        token with probability 1 - ``hidden``.
 
         Args:
             backbone: the encoder's.
             arrangement: of the whole sentences, see ``arranged``.
             h: their vectors.
             place: decides the random draws.
-            hidden: share of the other tokens that a token is not shown.
+            hidden: share of the other tokens to hide from each token.
         """
         layout = Layout.by_groups(arrangement.by_length, h.device)
         # h + p_i for each token i; without p_i if the layers add positions (rotary, ALiBi).
@@ -172,7 +172,7 @@ class MaskedDecoder(nn.Module):
     def _embedded(
         self, backbone: Backbone, arrangement: DecoderArrangement
     ) -> Float[Tensor, "t d"]:
-        # The positions are those of the whole sentences, from which `skip` tokens are missing.
+        # Positions are counted in the whole sentences, including the `skip` tokens left out here.
         device = backbone.word_embeddings.weight.device
         layout = Layout.by_groups(arrangement.tokens_by_length, device)
         embedded = backbone.embed(arrangement.input_ids, layout, positions=arrangement.positions)

@@ -150,7 +150,7 @@ class TransformerDecoder(nn.Module):
     Args:
         dim: width D of sentence vectors.
         vocab_size: words that can be predicted.
-        max_tokens: positions.
+        max_tokens: number of positions.
         token_dim: width E of its own token embeddings.
         language_dim: width L of the target language's vector; may be 0.
         inner_dim: width of the feed-forward blocks.

@@ -1,7 +1,7 @@
 """Attention that shows each token only some tokens of its sentence.
 
 The decoders of training objectives need it: one that reads from left to right (LASER), and one that
-shows each token another part of the sentence (RetroMAE).
+shows each token a different part of the sentence (RetroMAE).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from interlingua.runtime.devices import on_device
 
 Visible = Callable[[Int64[Tensor, " n"], int], Bool[Tensor, "m l l"]]
 """Function that maps rows of the batch, all of one length, to a mask of what each token (second
-axis) sees of its sentence (third axis). The first axis has one element per row, or only one in all.
-Each token must see at least one token."""
+axis) sees of its sentence (third axis). The first axis has one element per row, or one
+element for all rows. Each token must see at least one token."""
 
 
 def causal(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "1 l l"]:
@@ -61,7 +61,7 @@ class VisibleLayer(Layer):
 
 
 class VisibleSteps(EagerSteps):
-    """A layer in torch's own operations, with another attention.
+    """A layer in torch's own operations, with attention to visible tokens only.
 
     Args:
         layer: the weights.

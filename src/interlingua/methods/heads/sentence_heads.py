@@ -33,7 +33,7 @@ class LanguageTags(nn.Module):
     """One learned vector per language, normalized by default, then dropout.
 
     Args:
-        languages: codes that get a tag, ``deu_Latn``.
+        languages: codes that get a tag, such as ``deu_Latn``.
         dim: width of a tag.
         dropout: probability of zeroing an element.
         normalize: whether tags pass through a LayerNorm.
@@ -86,8 +86,8 @@ class TokenPredictionHead(nn.Module):
         dim: width D of the embeddings.
         vocab_size: V.
         tags: the target languages' tags, of width L; None = the head doesn't know the language.
-        shared: the output embeddings are another module's, passed in each call, in place of V
-            vectors of width L + D.
+        shared: whether the output embeddings belong to another module and are passed in each call;
+            False: they are V vectors of the head, of width L + D.
     """
 
     def __init__(

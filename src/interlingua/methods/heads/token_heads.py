@@ -1,6 +1,6 @@
 """Heads that predict tokens from token states.
 
-They are those of masked language models and of representation translation learning.
+Masked language models and representation translation learning use them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TokenPredictions(NamedTuple):
 class MaskedTokenHead(nn.Module):
     """The prediction head of masked language models.
 
-    Logits are inner products with word embeddings, plus a bias of its own.
+    Logits are inner products with word embeddings, plus the head's own bias.
 
     Args:
         dim: width D of the states.
@@ -43,7 +43,7 @@ class MaskedTokenHead(nn.Module):
 
     def __init__(self, dim: int, vocab_size: int, *, transform: bool) -> None:
         super().__init__()
-        # Without layers it returns its input.
+        # Without layers, ``transform`` returns its input.
         layers: list[nn.Module] = []
         if transform:
             layers = [nn.Linear(dim, dim), nn.GELU(), nn.LayerNorm(dim)]
@@ -84,7 +84,7 @@ class TranslationArrangement(NamedTuple):
 
 
 class TranslationHead(nn.Module):
-    r"""Reconstructs a sentence from the token states of its translation, DAP (Li et al. 2023).
+    r"""Head that reconstructs a sentence from its translation's token states, DAP (Li et al. 2023).
 
     Eq. (4):
 
@@ -127,7 +127,7 @@ class TranslationHead(nn.Module):
 
         Args:
             sources: where each sentence starts, and the total at the end; best on the host.
-            targets: the same of the translations.
+            targets: the same for the translations.
             labels: the translations' tokens, ``IGNORED`` at those that are shown.
         """
         # The tokens of either side after the first ones, which are left out.

@@ -1,8 +1,8 @@
 """The head that predicts masked tokens from their states and a sentence vector, MEXMA.
 
-It is used only in training. The sentence vector is that of the translation. The head can use it
-only if it has the meaning of the masked sentence, which brings the vectors of translations
-together.
+It is used only in training. The sentence vector is that of the translation. This vector helps the
+head only if it has the meaning of the masked sentence, so training brings the vectors of
+translations together.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class UnmaskingHead(nn.Module):
         )
         self.replaces_first = encoder.vocabulary.opening_tokens > 0
         self.layers = nn.ModuleList(Layer(shape.layer_spec()) for _ in range(config.layers))
-        # As the bias of a torch Linear.
+        # Initialized like the bias of torch's Linear.
         bound = dim**-0.5
         self.bias = nn.Parameter(torch.empty(vocab_size).uniform_(-bound, bound))
 
@@ -116,7 +116,7 @@ class UnmaskingHead(nn.Module):
         arrangement: Arrangement,
         vectors: Float[Tensor, "b d"],
     ) -> Float[Tensor, "t d"]:
-        """Compute the states that give logits by products with word embeddings, plus bias.
+        """Compute the states whose products with word embeddings, plus the bias, are the logits.
 
         Args:
             states: of the masked sentences' tokens, packed.

@@ -108,7 +108,7 @@ class Reading(NamedTuple):
 
 
 class Anchors(nn.Module):
-    """The teacher's vectors for the student's tokens, and hard negatives of its sentences.
+    """The teacher's vectors for the student's tokens, and hard negatives of the sentences.
 
     Args:
         student: the encoder that learns; a copy of it is the teacher if none is named.
@@ -156,7 +156,7 @@ class Anchors(nn.Module):
             teacher = Encoder.load(self.teachers[0]) if self.teachers else student.clone()
             self.teacher = teacher.float()
             self.teacher.requires_grad_(False)
-            # Made only because its constructor refuses text that the teacher can't read.
+            # Make a reader only because its constructor refuses text that the teacher can't read.
             self._reader(self.teacher, 0)
 
     def train(self, mode: bool = True) -> Anchors:

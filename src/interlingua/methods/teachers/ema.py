@@ -17,8 +17,8 @@ def cosine_decay(step: int, *, base: float, total_steps: int) -> float:
     to 1 at the last.
 
     *Symbols*: k ``step``; K ``total_steps``; tau_base ``base``. All unitless, in float64: 1 - tau
-    vanishes in half precision. When K is scaled down, keep (1 - base) K, else the teacher hardly
-    moves.
+    vanishes in half precision. For a shorter run (a smaller K), keep the product (1 - base) K the
+    same; otherwise the teacher hardly moves.
     """
     return 1 - (1 - base) * (math.cos(math.pi * step / total_steps) + 1) / 2
 

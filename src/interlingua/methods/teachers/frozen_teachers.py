@@ -26,8 +26,8 @@ from interlingua.vocabulary.vocabulary import Vocabulary, truncate
 
 TokenizedSentences = Sequence[Sequence[int]]
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
-"""Text of the check: the teacher's vocabulary must give the same tokens to this text and to the
-text that is decoded from its tokens in the student's vocabulary."""
+"""Text of the check. The student's vocabulary encodes this text and decodes it again; the teacher's
+vocabulary must give the result the same tokens as the original text."""
 
 
 class Teacher(Protocol):
@@ -122,7 +122,7 @@ class VectorTeacher:
 
     Args:
         path: of the .npy file.
-        student: the vocabulary of the sentences; lines are found by its tokens, or by their text.
+        student: the vocabulary of the sentences; a line is found by its tokens, or by its text.
         pivot: language of the lines.
         max_tokens: length that the student's sentences are cut to.
 

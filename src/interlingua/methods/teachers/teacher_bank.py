@@ -1,6 +1,6 @@
 """A bank of a frozen teacher's vectors on disk, found by the tokens of their sentences.
 
-A bank is a folder: ``keys.npy`` (one 64-bit key a sentence, see
+A bank is a folder: ``keys.npy`` (one 64-bit key per sentence, see
 ``batches.sentences.sentence_keys``), ``groups.npy`` (sentences of one group translate a common
 sentence, so none is a negative of another), ``vectors.npy`` (float16) and ``bank.json``. The
 sentences of the pivot language that serve as negatives come first, in the order of their keys,
@@ -8,8 +8,8 @@ which is a random order. Sentences that are only looked up (translations, held-o
 follow.
 
 Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size``
-neighbors that moves after each ``every`` steps. So a resumed run sees what the first one would have
-seen.
+neighbors that moves after each ``every`` steps. So a resumed run sees the same negatives as a run
+without interruption.
 
 A bank appears whole or not at all, with the digests of its files. It is not a workspace: the lock
 of a workspace keeps other runs out, but several runs may read one bank.
@@ -239,7 +239,7 @@ def write_bank(
 
 
 def read_bank_record(path: Path, *, verify: bool = False) -> BankRecord | None:
-    """Return the record of a folder's bank; None if there is none that this version can use.
+    """Return the record of a folder's bank; None if it has no bank that this version can use.
 
     Args:
         path: the folder.

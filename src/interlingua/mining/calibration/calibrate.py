@@ -12,8 +12,8 @@ these texts are wrong, and consist of the mined texts themselves.
 Some pairs of the bitext itself get a wrong target: another line's, a part of their own, a copy of
 their source.
 
-``score_mixture`` compares the list's scores with those of right pairs and of each kind of wrong
-pairs.
+``score_mixture`` compares the scores of all pairs (the list) with those of known right pairs and of
+each kind of known wrong pairs.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from interlingua.mining.calibration.calibration import (
     expected_cuts,
     fit_calibration,
     load_calibrations,
+    log_odds_of,
     measure_calibration,
     precision_interval,
     reliability_by_tenths,
@@ -71,12 +72,13 @@ from interlingua.mining.calibration.score_mixture import (
 from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
 from interlingua.mining.filter import (
     JUDGE,
-    interval_in_words,
+    SHOWN_PRECISIONS,
+    cut_line,
     quantile_line,
     refused,
+    share_line,
 )
 from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts
-from interlingua.mining.mine import SHOWN_PRECISIONS
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import Mined, TextFile, mine_files
 from interlingua.mining.review import Judgments, read_labels
@@ -108,7 +110,7 @@ class Probes(NamedTuple):
     Attributes:
         source: lines.
         target: lines.
-        source_pairs: number of the pair that each line of the source is a side of.
+        source_pairs: for each line of the source, the number of the pair that it is from.
         target_pairs: the same for the target.
     """
 
@@ -122,9 +124,10 @@ class Answers(NamedTuple):
     """Known answers of mined pairs.
 
     Attributes:
-        known: marks pairs of both sides of a probe, or of one side and one of the texts themselves.
-            The answer to a pair of two different probes is not known: probes often come from one
-            source and are near each other, so such a pair says nothing about the texts.
+        known: marks pairs that consist of the two sides of one probe, or of a side of a probe and
+            one of the texts themselves. The answer to a pair of two different probes is not known:
+            probes often come from one source and are near each other, so such a pair says nothing
+            about the texts.
         right: marks pairs of both sides of one probe; without meaning where ``known`` is false.
         own: marks pairs without a probe.
         excluded: number of probes that are left out, because one of their sides is also in the
@@ -205,8 +208,8 @@ def _probe_of_text(
     """Return the probe that each text belongs to.
 
     Returns:
-        The number of each text's probe, -1 for the texts themselves; and for each text that is also
-        among the texts themselves or in two probes, the text and its probe.
+        The number of each text's probe, -1 for the texts themselves; and for each text of a probe
+        that is also among the texts themselves or in another probe, the text and its probe.
     """
     probe_of = np.full(len(side), -1, np.int64)
     # The probes are the last lines of the side.
@@ -293,9 +296,10 @@ def learn_from_samples(
 
     Args:
         right: scores of known right pairs.
-        wrong: of known wrong pairs, by kind; each kind counts as much as it does in the list.
+        wrong: scores of known wrong pairs, by kind; each kind is weighted by its share of the list.
         scores: of the list.
-        others: of wrong pairs that are less like the list's, only for alternative curves.
+        others: scores of wrong pairs that resemble the list's less; used only for alternative
+            curves.
         measured: see ``fit_mixture``.
         seed: of the draws.
 
@@ -380,7 +384,7 @@ def check_calibration(
         DataError: the output is an existing file that is not a calibration.
     """
     if output.is_file():
-        load_calibrations(output)  # another file of that name would be lost
+        load_calibrations(output)  # raises an error if it is another kind of file
     if parallel is not None and labels is not None:
         raise ConfigError("--parallel and --labels cannot be combined; remove one")
     if parallel is None and labels is None and gold is None:
@@ -464,19 +468,40 @@ def learn_from_mining(
     found = learned.calibration(
         languages=languages, model=model, scoring=config.scoring, basis=known.basis
     )
+    words = "pairs found"
     if known.basis == "labels":
-        # Judged pairs may have been chosen by their scores. The curve is valid for all pairs, so
-        # its mean over all of them is their share of right pairs.
-        share = float(found.probability(scores).mean())
-        found = replace(found, fitted_prior=share, prior=share).cut_for(scores)
-    else:
-        found = found.of_pairs(scores)
+        found = relative_to_list(found, scores)
+    elif known.basis == "probes":
+        # ``mine`` searches without them, and finds slightly different pairs and scores.
+        words += " among the held-out texts"
+    found = found.of_pairs(scores)
     save_calibration(found, output)
-    lines = [*mined.notes, *pairs.notes, *report(learned.fit, found, scores), *notes]
+    lines = [*mined.notes, *pairs.notes, *report(learned.fit, found, scores, words), *notes]
     # The curve was not fitted to the gold pairs, so that they measure its accuracy.
     if known.gold is not None and known.basis != "gold":
         lines += against_gold(found, mined, own, known.gold)
     return LearnedCalibration(found, [*lines, f"written: {output}"])
+
+
+def relative_to_list(found: Calibration, scores: Float64[ndarray, " n"]) -> Calibration:
+    """Return a calibration of judged pairs with likelihood ratios for all pairs of the list.
+
+    Judged pairs may have been chosen by their scores, for example the worst first, so that the
+    share of right ones among them says nothing about the list. The curves are valid for all pairs,
+    and the mean of a curve over all pairs is their share of right pairs.
+
+    Args:
+        found: fitted to the judged pairs, with their share of right ones as its prior.
+        scores: of all pairs.
+    """
+    share = float(found.probability(scores).mean())
+    alternatives = []
+    for curve in found.alternatives:
+        own = float(found.with_curve(curve).probability(scores).mean())
+        # All curves have one prior in common, so that each one is moved by its difference.
+        move = log_odds_of(share) - log_odds_of(own)
+        alternatives.append(curve._replace(log_odds=tuple(odds + move for odds in curve.log_odds)))
+    return replace(found, fitted_prior=share, prior=share, alternatives=tuple(alternatives))
 
 
 def _learn_from_probes(
@@ -503,8 +528,8 @@ def hidden_scores(
 ) -> Float64[ndarray, " h"]:
     """Score the pairs that translated texts form while their translations are hidden.
 
-    Half of the pairs that seem right are hidden. The other half keeps most of the best partners
-    taken, which is also the situation of a text without a translation.
+    Half of the pairs that seem right are hidden. The other half stays, so that most of the best
+    partners are taken, as they are for a text without a translation.
 
     Args:
         mined: all pairs that were found.
@@ -552,32 +577,35 @@ def _texts_of_sides(mined: Mined, probes: Probes) -> tuple[list[str], list[str]]
     return found[0], found[1]
 
 
-def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list[str]:
-    """Return the lines that report the curve, its quality and its expectations for the pairs."""
+def report(
+    fit: Fit, found: Calibration, scores: Float64[ndarray, " n"], pairs: str = "pairs found"
+) -> list[str]:
+    """Return the lines that report the curve, its quality and its expectations for the pairs.
+
+    Args:
+        fit: the curve.
+        found: the calibration.
+        scores: of the pairs that the expectations are for.
+        pairs: these pairs in words.
+    """
     measures = found.measures
     compared = fit.compared
     lines = [
-        f"{found.pairs:,} pairs with a known answer, {100 * found.fitted_prior:.1f} % right;"
+        f"{found.pairs:,} pairs with a known answer, {100 * fit.prior:.1f} % right;"
         f" {found.shape} curve (log loss on unseen pairs: logistic {compared['logistic']:.4f},"
         f" isotonic {compared['isotonic']:.4f})",
         f"on unseen pairs: calibration error (ECE) {measures['ece']:.4f}, Brier"
         f" {measures['brier']:.4f}",
         *_curve(found.bins),
     ]
-    low, high = share_interval(found, scores)
-    lines.append(
-        f"translations among the {len(scores):,} pairs found: {found.prior:.1%}, about"
-        f" {found.prior * len(scores):,.0f} ({low:.1%} to {high:.1%} by resampling, if known pairs"
-        f" are like the others); right ones score more than wrong ones"
-        f" {measures['separation']:.0%} of the time"
-    )
+    interval = share_interval(found, scores)
+    lines += [
+        share_line(f"the {len(scores):,} {pairs}", found.prior, interval, len(scores)),
+        f"right pairs score more than wrong ones {measures['separation']:.0%} of the time",
+    ]
     for cut in found.cuts:
         if cut.precision in SHOWN_PRECISIONS:
-            outcome = "no pair reaches it"
-            if cut.pairs:
-                between = interval_in_words(precision_interval(found, scores, cut.score))
-                outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on ({between})"
-            lines.append(f"precision {cut.precision:.2f}: {outcome}")
+            lines.append(cut_line(cut, precision_interval(found, scores, cut.score)))
     if found.basis == "probes":
         lines.append(JUDGE)
         doubt = doubted(found)
@@ -678,14 +706,15 @@ def check_learning(learn: Path | None, labels: PathLike | None, parallel: PathLi
         parallel: held-out translations.
 
     Raises:
-        ConfigError: there is nothing or too much to learn from, or nothing to write.
+        ConfigError: not exactly one of ``labels`` and ``parallel`` is passed with ``learn``, or
+            ``parallel`` is passed without it.
     """
     if learn is None:
         if parallel is not None:
             raise ConfigError("--parallel requires --learn (the calibration file to write)")
         return False
     if learn.is_file():
-        load_calibrations(learn)  # another file of that name would be lost
+        load_calibrations(learn)  # raises an error if it is another kind of file
     if (labels is None) == (parallel is None):
         raise ConfigError(
             "--learn requires either --labels (judged pairs) or --parallel (held-out"
@@ -726,7 +755,7 @@ def learn_scores(
         The report, in lines.
 
     Raises:
-        ConfigError: there is nothing or too much to learn from.
+        ConfigError: not exactly one of ``labels`` and ``parallel`` is passed.
         DataError: too few pairs with a known answer are in the stream.
     """
     check_learning(output, labels, parallel)
@@ -759,10 +788,13 @@ def learn_scores(
         model=model,
         scoring=config.scoring,
         basis="probes" if labels is None else "labels",
-    ).of_pairs(scores)
+    )
+    if labels is not None:
+        found = relative_to_list(found, scores)
+    found = found.of_pairs(scores)
     save_calibration(found, output)
     return [
-        *report(learned.fit, found, scores),
+        *report(learned.fit, found, scores, "pairs that no check rejects"),
         quantile_line(scores),
         *notes,
         f"written: {output}",
@@ -790,7 +822,7 @@ def score_judged_pairs(
     labels: Judgments,
     checker: Checker,
 ) -> tuple[Float64[ndarray, " n"], Known]:
-    """Score all pairs; return the scores that no check rejects, and pairs with known answers."""
+    """Score all pairs; return the scores of those that no check rejects, and the known pairs."""
     scores = [np.zeros(0)]
     marks = [np.zeros(0, bool)]
     answers: list[Answer] = []

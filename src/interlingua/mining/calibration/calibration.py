@@ -7,9 +7,9 @@ between those of known right and known wrong pairs. If right and wrong pairs ove
 difference between the known pairs and the others changes the estimated share a lot.
 ``share_interval``, ``precision_interval`` and ``doubted`` report this uncertainty.
 
-The curve holds the log odds at the prior of the pairs that it was fitted to. Without the log odds
-of that prior, they are log likelihood ratios, which do not depend on any prior. With the log odds
-of another prior added, they are the log odds of a pair among pairs with that prior (Bayes' rule).
+The curve holds the log odds at the prior of the pairs that it was fitted to. Minus the log odds of
+that prior, they are log likelihood ratios, which do not depend on any prior. Plus the log odds of
+another prior, these ratios are the log odds of a pair among pairs with that prior (Bayes' rule).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Calibration:
         prior: expected share of right ones among the pairs that were mined for this calibration.
         pairs: number of pairs with a known answer that the curve was fitted to.
         measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``,
-            ``log_loss``; ``separation``, see ``separation``.
+            ``log_loss``; ``separation``, see the function of that name.
         bins: the reliability curve of the same predictions.
         cuts: where to cut the pairs that were mined for this calibration.
         alternatives: other curves that the known pairs allow, by resampling.
@@ -146,7 +146,7 @@ class Calibration:
             slope = (self.log_odds[-1] - self.log_odds[0]) / (self.scores[-1] - self.scores[0])
             beyond = np.minimum(at - self.scores[0], 0) + np.maximum(at - self.scores[-1], 0)
             values += slope * beyond
-        return np.clip(values - _logit(self.fitted_prior), -_MOST, _MOST)
+        return np.clip(values - log_odds_of(self.fitted_prior), -_MOST, _MOST)
 
     def probability(
         self, scores: ArrayLike, *, prior: float | None = None
@@ -160,15 +160,15 @@ class Calibration:
         """
         if prior is None:
             prior = self.prior
-        log_odds = self.log_likelihood_ratios(scores) + _logit(prior)
+        log_odds = self.log_likelihood_ratios(scores) + log_odds_of(prior)
         return np.asarray(1 / (1 + np.exp(-log_odds)))
 
     def estimate_prior(self, scores: ArrayLike) -> float:
         """Estimate the share of right pairs among unlabeled ones by maximum likelihood.
 
         The EM iterations of Saerens, Latinne & Decaestecker (2002), section 2.2, converge to it.
-        This function finds it by bisection: the derivative falls monotonically over the shares 0 to
-        1, and its zero is the estimate.
+        This function finds it by bisection: the derivative of the log likelihood falls
+        monotonically over the shares 0 to 1, and its zero is the estimate.
 
         Args:
             scores: of all pairs, not only of those above a threshold.
@@ -186,9 +186,24 @@ class Calibration:
                 high = middle
         return (low + high) / 2
 
+    def estimate_share(self, scores: Float64[ndarray, " n"]) -> float:
+        """Estimate the share of right pairs among unlabeled ones; it is never quite 0 or 1.
+
+        It is the mean of ``estimate_prior`` over the curves that the known pairs allow. A maximum
+        likelihood estimate is often exactly 1 for a list of mostly right pairs, and then each pair
+        would be certain.
+
+        Args:
+            scores: of all pairs, not only of those above a threshold.
+        """
+        shares = _shares(self, _even_sample(np.asarray(scores, dtype=np.float64)))
+        # One half of a right and of a wrong pair is added, as in the isotonic curve.
+        count = min(len(scores), self.pairs)
+        return float((np.mean(shares) * count + 0.5) / (count + 1))
+
     def of_pairs(self, scores: Float64[ndarray, " n"]) -> Calibration:
         """Return a copy with the share of right pairs among these pairs, and with their cuts."""
-        return replace(self, prior=self.estimate_prior(scores)).cut_for(scores)
+        return replace(self, prior=self.estimate_share(scores)).cut_for(scores)
 
     def cut_for(self, scores: Float64[ndarray, " n"]) -> Calibration:
         """Return a copy with the cuts for these pairs."""
@@ -334,7 +349,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     content = read_record(path, CALIBRATION)
     try:
         return {languages: _read(table) for languages, table in content["pairs"].items()}
-    # The checksum does not prove who wrote it.
+    # A valid checksum does not prove that this program wrote the file.
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"this is not a calibration file ({error}); make one with `interlingua calibrate`",
@@ -404,7 +419,7 @@ def _read_curve(
     return Curve(shape, tuple(map(float, scores)), tuple(map(float, log_odds)))
 
 
-def _logit(share: float) -> float:
+def log_odds_of(share: float) -> float:
     """Compute the log odds of a share; the result is finite for 0 and 1 too."""
     share = min(max(share, 1e-9), 1 - 1e-9)
     return float(np.log(share / (1 - share)))
@@ -526,7 +541,7 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     # are separable, the slope stays finite.
     count = int(right.sum())
     targets = np.where(right, (count + 1) / (count + 2), 1 / (len(right) - count + 2))
-    # It starts with the level line, which is the best one if scores say nothing.
+    # The search starts with the level line, the best one if scores contain no information.
     weights = np.array([0.0, np.log(targets.mean() / (1 - targets.mean()))])
     for _ in range(100):
         guess = 1 / (1 + np.exp(-x @ weights))
@@ -664,8 +679,8 @@ def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> fl
     Equal scores count half.
     """
     wrong = np.sort(scores[~right])
-    # Of each right pair: the wrong ones that score less, and those that score no more. Their mean
-    # counts those of equal score half.
+    # For each right pair: how many wrong pairs score less, and how many score no more. In the mean
+    # of the two numbers, a wrong pair of equal score counts half.
     less = np.searchsorted(wrong, scores[right], side="left")
     no_more = np.searchsorted(wrong, scores[right], side="right")
     return float((less + no_more).mean() / (2 * len(wrong)))
@@ -723,15 +738,21 @@ def resampled_curves(
 
 
 def share_interval(found: Calibration, scores: Float64[ndarray, " m"]) -> tuple[float, float]:
-    """Compute the 95 % bootstrap interval of ``found.estimate_prior(scores)``.
+    """Compute the 95 % bootstrap interval of ``found.estimate_share(scores)``.
 
     Args:
-        found: with its alternatives.
+        found: the calibration, with its alternatives.
         scores: of all pairs.
     """
-    few = _even_sample(scores)
-    shares = [found.with_curve(curve).estimate_prior(few) for curve in found.alternatives]
-    return _interval(shares or [found.estimate_prior(few)])
+    low, high = _interval(_shares(found, _even_sample(scores)))
+    share = found.estimate_share(scores)
+    return min(low, share), max(high, share)
+
+
+def _shares(found: Calibration, scores: Float64[ndarray, " m"]) -> list[float]:
+    """Return the estimated share of right pairs by each of the curves that known pairs allow."""
+    shares = [found.with_curve(curve).estimate_prior(scores) for curve in found.alternatives]
+    return shares or [found.estimate_prior(scores)]
 
 
 def precision_interval(
@@ -746,7 +767,7 @@ def precision_interval(
     The interval of the resampled known pairs is widened by ``LIKENESS_ERROR`` at both ends.
 
     Args:
-        found: with its alternatives.
+        found: the calibration, with its alternatives.
         scores: of all pairs.
         threshold: a score that some of them reach.
         prior: share of right pairs among all; estimated by each alternative by default.

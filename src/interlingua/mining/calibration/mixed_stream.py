@@ -1,7 +1,8 @@
 """Mix pairs with known answers into a bitext that is scored as a stream.
 
 ``MixedStream`` mixes in held-out translations, and gives some of the bitext's own pairs wrong
-targets of the kinds that are frequent in bitexts. The scores of both calibrate all scores.
+targets of the kinds that are frequent in bitexts. The scores of these right and wrong pairs
+calibrate all scores.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ WRONG_KINDS: tuple[WrongKind, ...] = get_args(WrongKind)
 
 
 class MixedStream:
-    """A bitext mixed with right pairs from elsewhere, and with wrong ones made of both.
+    """A bitext mixed with held-out right pairs, and with wrong pairs made from its pairs and these.
 
     At regular intervals, a pair of the bitext gets a wrong target of a frequent kind: the target of
     another line, a part of its own, or a copy of the source. The original pair is left out, because
@@ -87,8 +88,9 @@ class MixedStream:
         # Checks may reject all that is known to be wrong, and leave nothing to compare with.
         if sum(len(scores[kind]) for kind in WRONG_KINDS) < MIN_CALIBRATION_PAIRS:
             scores |= {kind: refused_ones[kind] for kind in WRONG_KINDS}
-        # Only now it is known which held-out pairs are also in the bitext. They are left out: they
-        # are right or wrong like the bitext's own pairs, and do not show how many are right.
+        # Only now is it known which held-out pairs are also in the bitext. They are left out: they
+        # are right or wrong like the bitext's own pairs, and do not show how many of those are
+        # right.
         found = {}
         for kind, some in scores.items():
             left = [score for score, number in some if number not in self._in_bitext]
@@ -177,7 +179,7 @@ class MixedStream:
 
 
 def similar_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
-    """Return for each pair the most similar target of another one, as a wrong match has it."""
+    """Return for each pair the most similar target of another pair, as in a wrong match."""
     targets = [pair.target.strip() for pair in pairs]
     distinct = list(dict.fromkeys(targets))
     if len(distinct) < 2:

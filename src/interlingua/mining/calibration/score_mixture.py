@@ -24,10 +24,10 @@ SHIFTS = np.linspace(-3.0, 3.0, 31)
 SCALES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
 """Tried factors that stretch these scores about their median."""
 _LEAST_GAIN = 0.01
-"""Nats per pair by which the list must be likelier with moved scores. Samples of one kind differ by
-a third of that, samples of different domains by ten times as much."""
+"""Minimum gain in the list's log likelihood from moved scores, in nats per pair. Between samples of
+one kind, the gain is a third of that, between samples of different domains ten times as much."""
 NEAR = 0.005
-"""Difference to the best move, in nats per pair, up to which another move is as good."""
+"""Largest difference to the best move, in nats per pair, of a move that counts as equally good."""
 _ROUNDS = 300
 _EVERYWHERE = 0.01
 """Share of each density that is even over all bins, so that no score is impossible."""
@@ -79,8 +79,8 @@ def fit_mixture(
         scores: of the list.
         right: of known right pairs.
         wrong: of known wrong pairs, by kind.
-        measured: share of the list, by the index of a kind in ``wrong``, if it is known from other
-            evidence than scores.
+        measured: index of a kind in ``wrong`` -> its share of the list, for each kind whose share
+            is known from other evidence than scores.
     """
     fixed = np.full(1 + len(wrong), np.nan)
     for place, share in (measured or {}).items():

@@ -57,7 +57,7 @@ class OneTranslation(_Consistency):
 
     name = "translations"
     measures = "1 if an earlier pair translates the source differently"
-    reason = "translated otherwise before"
+    reason = "translated differently before"
     label = "another translation of the source"
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:

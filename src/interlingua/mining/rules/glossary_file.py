@@ -38,8 +38,8 @@ def read_glossary(path: Path, languages: tuple[str, str]) -> list[TermPair]:
 
     Args:
         path: of the file.
-        languages: codes of source and target; a table without names of languages is taken to be in
-            them.
+        languages: codes of source and target; a table that names no languages is assumed to have
+            these.
 
     Raises:
         DataError: the file can't be read, or it has no term of both languages.

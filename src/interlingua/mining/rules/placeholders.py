@@ -74,7 +74,7 @@ def placeholders(text: str) -> dict[str, str]:
 
 
 def _spelling(match: re.Match[str], unnumbered: Counter[str]) -> str:
-    """Return the one spelling of a placeholder; ``unnumbered`` counts those without a number."""
+    """Return a placeholder's uniform spelling; ``unnumbered`` counts those without a number."""
     if match["icu"]:
         return f"{{{match['icu']}, {match['kind']}}}"
     letter = match["letter"] or match["glued"]

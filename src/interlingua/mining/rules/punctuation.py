@@ -139,12 +139,12 @@ def ending(text: str, code: str = "") -> str:
 
 
 class OuterSpaces(PairRule):
-    """Both sides start and end with white space, or both do not."""
+    """Both sides have the same kind of white space, or none, at their starts and at their ends."""
 
     name = "spaces"
     measures = "ends of the texts, 0 to 2, where only one side has white space or a line end"
     reason = "spaces at the ends differ"
-    label = "ends with other spaces"
+    label = "ends that differ in spaces"
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
         """Count the ends of each pair with different white space."""

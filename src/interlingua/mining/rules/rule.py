@@ -17,7 +17,7 @@ _SHOWN = 4
 
 
 class PairRule(Check):
-    """A check that counts differences and names them; a single one rejects.
+    """A check that counts differences and names them; a single difference rejects a pair.
 
     Attributes:
         signs: the rule concerns only texts with at least one of these characters; empty = any text.

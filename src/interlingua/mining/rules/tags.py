@@ -85,7 +85,7 @@ class InlineTags(PairRule):
         found = one_sided(Counter(map(str, left)), Counter(map(str, right)))
         if found or is_nested(left) == is_nested(right) or not is_nested(left):
             return found
-        return ["tags are not paired or nested wrong"]
+        return ["tags are not paired, or are nested incorrectly"]
 
 
 def with_tags(source: str, target: str, fields: Mapping[str, Any]) -> tuple[str, str]:
@@ -127,7 +127,7 @@ def _tag(match: re.Match[str], closed: Iterable[str]) -> Tag | None:
 
 
 def is_nested(tags: Sequence[Tag]) -> bool:
-    """Return whether each tag that needs it is closed, the inner ones first."""
+    """Return whether each tag that needs a closing tag has one, the inner tags first."""
     opened: list[str] = []
     for tag in tags:
         # A closing tag of XLIFF has no number.

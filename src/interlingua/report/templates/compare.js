@@ -1,5 +1,5 @@
 "use strict";
-// Draws what depends on choices from the data in the page. Texts are set as text, never as markup.
+// Draws the parts that depend on the user's choices, with the data in the page. Texts are set as text, never as markup.
 (() => {
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const { models: MODELS, tasks: TASKS, languages: LANGUAGES, wrong: WRONG, baseline: BASE, level: LEVEL } = DATA;
@@ -34,7 +34,7 @@ function signed(task, value) {
   return Number(text) ? (value > 0 ? "+" : "−") + text : text;
 }
 const counted = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many || one + "s"}`;
-/** A name with places where it may go on in the next line; the mark before it stays with it. */
+/** A name with places where a line may break; a punctuation mark stays with the part before it. */
 const breakable = text => text.replace(/(.{4,}?[-_/+@:= ]+)(?=.{4})/g, "$1\n").split("\n").flatMap((part, i) =>
   [i ? h("wbr") : "", part.length < 24 ? h("span", { class: "whole" }, part) : part]);
 const named = (m, kind = "name") => h("span", { class: "named" }, swatch(m), h("span", { class: kind }, breakable(MODELS[m].name)));
@@ -55,9 +55,9 @@ function mark(task, test) {
     `[${show(task, test[1])}, ${show(task, test[2])}], p = ${String(Number(test[3].toPrecision(2))).replace("-", "−")}`;
   return h("abbr", { class: side > 0 ? "up" : "down", title }, side > 0 ? "▴" : "▾");
 }
-/** The task with the direction of the metric chosen: of a task scored by accuracy some metrics may be better low. */
+/** The task with the direction of the chosen metric: a task scored by accuracy may have metrics for which lower is better. */
 const inMetric = task => task.metrics.some(m => m.name === state.metric && m.higher === false) ? { ...task, higher: false } : task;
-/** Values of a row in the metric chosen; tests are of the main metric alone. */
+/** Values of a row in the chosen metric; tests exist only for the main metric. */
 const valuesOf = (task, row) => state.metric && state.metric !== task.metrics[0].name ? row.other[state.metric] || [] : row.values;
 const testsOf = (task, row) => valuesOf(task, row) === row.values && row.tests || [];
 /** A round step and the ends of an axis around the values. */
@@ -86,7 +86,7 @@ for (const button of document.querySelectorAll("button.fold")) {
 for (const table of document.querySelectorAll("table.scores")) {
   const heads = [...table.tHead.rows[0].cells], first = [...table.tBodies];
   heads.forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
-    // texts start at A, scores with the best; then the other way round, then as they came
+    // first click: texts from A, scores from the best; second: the opposite order; third: the original order
     const [once, twice] = column ? ["descending", "ascending"] : ["ascending", "descending"];
     const next = { none: once, [once]: twice, [twice]: "none" }[head.getAttribute("aria-sort")];
     heads.forEach(other => other.querySelector("button") && other.setAttribute("aria-sort", "none"));
@@ -119,9 +119,9 @@ function groupsOf(task) {
   });
   return groups.sort((a, b) => (a.title === ALONE) - (b.title === ALONE) || (state.sort === null ? a.title.localeCompare(b.title) : order(a, b)));
 }
-/** Whether a column goes up: texts start at A and scores with the best, until someone turns them round. */
+/** Whether a column is sorted in ascending order: first texts from A and scores from the best; the user can reverse this. */
 const rising = (task, key) => (key === "name" || task.higher === false) !== state.turned;
-/** The groups, those of a single row joined into one: a heading for each would hide more than it tells. */
+/** The groups, where those of a single row are joined into one: a heading for each of them would be of little use. */
 function gathered(groups) {
   const alone = [...groups].filter(([, rows]) => rows.length < 2), rows = alone.flatMap(([, of]) => of);
   return alone.length < 2 ? groups : new Map([...[...groups].filter(([, of]) => of.length > 1), [ALONE, rows]]);
@@ -197,7 +197,7 @@ function line(task, row, columns, scale, difference, family) {
   return h("tr", null, h("th", { scope: "row", title: `${row.name} · ${label}` }, row.title, family && family !== row.title ? h("small", null, family) : null),
     h("td", { class: "plot" }, difference ? differences(task, row, columns, scale) : track(task, scale, columns, columns.map(m => values[m]), values === row.values ? row.chance : null)), cells);
 }
-/** The models' dots, and a mark where guessing would be. */
+/** The models' dots, and a mark at the score of guessing. */
 function track(task, scale, columns, values, chance = null) {
   const shown = values.map((value, i) => [value, columns[i]]).filter(([value]) => known(value));
   const places = shown.map(([value]) => place(scale, value));
@@ -214,7 +214,7 @@ function differences(task, row, columns, scale) {
       h("i", { "--a": ends[0], "--b": ends[1] }), test ? h("u", { "--a": place(scale, test[1]), "--b": place(scale, test[2]) }) : null);
   }));
 }
-/** How many of so many rows of equal models a test marks: their number times the level, which may be less than one. */
+/** The number of rows, of ``most``, that a test marks by chance if models are equal: ``most`` times the level; it may be less than one. */
 const byChance = most => LEVEL * most < 1 ? `one in ${Math.round(1 / LEVEL)}, less than one of these ${most},` : `about ${Math.round(LEVEL * most)} of ${most}`;
 /** How many languages differ from the baseline, and how many would by chance. */
 function say(task, columns, others) {
@@ -231,7 +231,7 @@ function say(task, columns, others) {
   }
   const better = task.higher === null ? "" : task.higher ? "Higher is better. " : "Lower is better. ";
   const what = task.matrix && !task.panel ? "A language's score is the mean over its pairs, both ways. " : "";
-  const chance = lines.length ? `Below: rows significantly better ▴ or worse ▾ than ${MODELS[BASE].name}; of equal models ${byChance(most)} would be marked by chance.` : "";
+  const chance = lines.length ? `Below: rows significantly better ▴ or worse ▾ than ${MODELS[BASE].name}; if the models were equal, ${byChance(most)} would be marked by chance.` : "";
   $("task-note").replaceChildren(h("p", { class: "note" }, better, task.definition ? `${task.definition[0].toUpperCase()}${task.definition.slice(1)}. ` : "", what, chance), h("ul", { class: "legend" }, lines));
 }
 
@@ -288,7 +288,7 @@ function matrix(task, from, to, codes) {
         (sum.n > 1 ? ` (mean of ${sum.n} pairs)` : "") + (test ? side ? ", significant" : ", not significant" : "");
       return cell(value, range, diff ? signed({ ...task, digits: 0 }, value) : plain(task.scale * value, task.scale === 100 ? (task.higher === false ? 1 : 0) : 2), text, edge + (test && !side ? " weak" : ""));
     })));
-  // the numbers do not fit into narrow cells; pointing at one tells
+  // the numbers do not fit into narrow cells; if the user points at a cell, its number is shown
   const table = h("table", { class: `heat${to.length > 32 ? " dense" : ""}`, "--n": to.length, "aria-label": `${kindOf(task)}, ${MODELS[state.model].name}` }, h("thead", null, head), h("tbody", null, rows));
   $("heat").replaceChildren(h("div", { class: "pane", tabindex: "-1" }, table));
   legend(task, range, diff);
@@ -299,7 +299,7 @@ function spread(task, values, diff) {
   if (diff) { const most = Math.max(...values.map(Math.abs), 1e-6); return { low: -most, high: most, diff, flip: task.higher === false }; }
   return { low: Math.min(...values), high: Math.max(...values), diff, flip: task.higher === false };
 }
-/** A cell's depth of color is how good it is, 0 to 100; for differences 50 is none. */
+/** A cell whose depth of color shows how good the value is, from 0 to 100; for differences, 50 means no difference. */
 function cell(value, range, words, text, edge) {
   let depth = range.high > range.low ? 100 * (value - range.low) / (range.high - range.low) : 50;
   if (range.flip) depth = 100 - depth;
@@ -322,7 +322,7 @@ function tiles(task, columns) {
     groups.get(family).push(row);
   }
   const together = [...gathered(groups)].sort(([a], [b]) => (a === ALONE) - (b === ALONE) || a.localeCompare(b));
-  // short tables, so that columns come out even, each with its marks
+  // short tables, so that the columns get similar heights; each table shows the models' marks
   const pieces = together.flatMap(([family, rows]) => rows.flatMap((_, i) => i % ROWS ? [] : [[i ? "…" : family, rows.slice(i, i + ROWS)]]));
   const blocks = pieces.map(([family, rows]) => h("table", { class: "heat tile" },
     h("thead", null, h("tr", null, h("th", { scope: "colgroup", title: family }, inFull(family)), columns.map(m => h("th", { scope: "col", title: MODELS[m].name }, swatch(m))))),
@@ -353,13 +353,13 @@ function roving(table) {
   });
 }
 
-// ---- what came instead
+// ---- wrong results
 function words(text) {
   if (!("Segmenter" in Intl)) return text.split(/(\s+)/);
   return [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)].map(one => one.segment);
 }
 const fold = word => word.normalize("NFKC").toLowerCase();
-/** The text with those of its words marked that the other one lacks; nothing if hardly any word is shared. */
+/** The text, in which the words that the other text lacks are marked; no word is marked if the texts share hardly any. */
 function marked(text, other) {
   const there = new Set(words(other).map(fold)), parts = words(text), letters = parts.filter(word => /[\p{L}\p{N}]/u.test(word));
   const fresh = letters.filter(word => !there.has(fold(word)));
@@ -379,7 +379,7 @@ function card(one) {
   const answer = m => {
     const f = one.found.find(entry => entry.model === m);
     if (!f && !one.right.includes(m)) return null;
-    const scores = f ? h("span", { class: "score", title: `${one.measure}: what came, and what should have come` }, plain(f.score, 3), " ", h("span", { class: "soft" }, known(f.expected) ? `instead of ${plain(f.expected, 3)}` : "expected not ranked")) : null;
+    const scores = f ? h("span", { class: "score", title: `${one.measure} of the retrieved text, and of the expected text` }, plain(f.score, 3), " ", h("span", { class: "soft" }, known(f.expected) ? `instead of ${plain(f.expected, 3)}` : "expected not ranked")) : null;
     return h("div", { class: f ? "answer wrong" : "answer" }, h("dt", null, named(m)),
       h("dd", null, f ? [passage(f.language, marked(f.text, one.expected)), f.language !== target || task.panel ? h("small", null, name(f.language)) : null, scores] : h("span", { class: "found" }, "found it")));
   };
@@ -390,7 +390,7 @@ function card(one) {
 }
 function drawErrors() {
   const all = found();
-  $("e-note").textContent = all.length ? `${counted(all.length, "query", "queries")}${all.length > state.shown ? `, the first ${state.shown} shown` : ""}.` : "None of the queries kept is like that.";
+  $("e-note").textContent = all.length ? `${counted(all.length, "query", "queries")}${all.length > state.shown ? `, the first ${state.shown} shown` : ""}.` : "No query matches these choices.";
   $("cards").replaceChildren(...all.slice(0, state.shown).map(card));
   $("more").hidden = all.length <= state.shown;
 }
@@ -420,7 +420,7 @@ function fill() {
 const KEPT = ["task", "metric", "order", "mode", "eTask", "eLanguage", "eModel"];
 function remember() {
   const parts = KEPT.filter(key => state[key] !== "").map(key => `${key}=${encodeURIComponent(state[key])}`);
-  try { history.replaceState(null, "", `#${parts.join("&")}`); } catch (e) { /* not from a file in some browsers */ }
+  try { history.replaceState(null, "", `#${parts.join("&")}`); } catch (e) { /* some browsers refuse this for a page that is a local file */ }
 }
 for (const part of location.hash.slice(1).split("&")) {
   const [key, value] = part.split("=");

@@ -4,7 +4,7 @@
   const pairs = Array.from(document.querySelectorAll(".pair"));
   const judgments = new Map();
 
-  // As interlingua reads them: one line, a tab between the texts.
+  // The form that interlingua reads: each pair in one line, a tab between the texts.
   function oneLine(text) {
     return text.replace(/\s+/g, " ").trim();
   }

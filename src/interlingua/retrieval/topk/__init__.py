@@ -18,8 +18,8 @@ blocks, nor on their order, nor on the number of threads or machines: ``Neighbor
 joined in any order, and a pair that comes twice counts once.
 
 **Bounds.** Computing all similarities in float64 would be slow. A cheap product bounds each of them
-from above, and only pairs with a bound that reaches the k-th best similarity known so far, of their
-row or of their column, are computed exactly. With mu and nu near the means of x and of y,
+from above. A pair is computed exactly only if its bound reaches the k-th best similarity known so
+far of its row or of its column. With mu and nu near the means of x and of y,
 
 .. math:: x_i \cdot y_j = (x_i - \mu) \cdot (y_j - \nu) + x_i \cdot \nu + \mu \cdot (y_j - \nu)
 

@@ -6,9 +6,9 @@ vectors.
 
 Similarities of codes are rough, so a search among codes has two stages. The first one compares each
 query with the vectors that the codes represent (signs, or the lower ends of int8's steps) and keeps
-more candidates than are requested. The second one reads the full vectors, which may stay on disk,
-of only these candidates and ranks them by their exact inner products. Queries stay in float32 in
-both stages: rounding them too would lose more.
+more candidates than are requested. The second one reads the full vectors of only these candidates
+and ranks them by their exact inner products; the full vectors may stay on disk. Queries stay in
+float32 in both stages: rounding them too would lose more.
 
 ``find_approximately`` measures the recall of what it found, by searching some of the vectors
 exactly as well.
@@ -50,7 +50,7 @@ _MEASURED = 1000
 _SPARE = 2
 """Multiple of k that is retrieved by rounded vectors, so that the k nearest are among them."""
 LEAST_IN_A_CELL = 39
-"""Mean number of vectors per cell from which FAISS learns the center."""
+"""Minimum mean number of vectors per cell, as FAISS learns the center of a cell from them."""
 LINKS = 32
 """Links of a vector in the graph of HNSW."""
 
@@ -136,7 +136,7 @@ def rescored_topk(
         k: neighbors per query; m if there are fewer.
         rescore: candidates per query that are ranked by their exact inner products, at least k; 0 =
             none, and the similarities are those of queries with the decoded vectors.
-        signs: search bits with only the queries' signs, which ranks them by their Hamming distance.
+        signs: compare only the signs of queries with bits: the ranking is by Hamming distance.
         ranges: of int8 codes.
         device: for a large search, see ``search_device``.
 
@@ -198,9 +198,10 @@ class Approximate:
     Attributes:
         kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph,
             ``binary`` and ``int8`` compare with all of it in bits or bytes.
-        effort: for ``ivf``, the cells looked at, of 4 sqrt(n); for ``hnsw``, the vectors kept as
-            candidates during the walk; for ``binary`` and ``int8``, the candidates that are scored
-            exactly, for each of the k neighbors. A larger effort finds more neighbors.
+        effort: for ``ivf``, the number of cells looked at, out of 4 sqrt(n); for ``hnsw``, the
+            number of vectors kept as candidates during the walk; for ``binary`` and ``int8``, the
+            number of candidates that are scored exactly for each of the k neighbors. A larger
+            effort finds more neighbors.
     """
 
     kind: ApproximateKind
@@ -244,7 +245,7 @@ class Approximate:
             return size * width
         if self.kind == "binary":
             return size * ceil_div(width, 8)
-        # Of a vector: float16, its number, and in HNSW twice LINKS numbers of 4 bytes.
+        # A vector takes float16, its number, and in HNSW twice LINKS numbers of 4 bytes.
         bytes_of_vector = 2 * width + 8
         if self.kind == "hnsw":
             bytes_of_vector += 8 * LINKS
@@ -299,8 +300,8 @@ def find_approximately(
         lists = []
         for name, start, known in zip(sides, tile, journal.read(tile), strict=True):
             own, other, size = sides[name]
-            # A block is searched against all of the other side at once, by the first of its tiles;
-            # the others find its lists full. Indexes are made when they are needed.
+            # The first tile of a block searches all of the other side at once; later tiles find the
+            # block's lists full. Indexes are made when they are needed.
             if (known.indices < 0).all():
                 indexes[name] = indexes.get(name) or _index(other, approximate, device)
                 queries = read_block(own, start, size).vectors

@@ -84,7 +84,7 @@ class Scanner(Protocol, Generic[_Prepared]):
     """The protocol of scanners, which go through all pairs of two blocks."""
 
     def prepare(self, block: Block, *, of_x: bool) -> _Prepared:
-        """Prepare a block for the products; keep the result while it meets several other blocks."""
+        """Prepare a block for the products; the result can be scanned with several other blocks."""
         ...
 
     def scan(
@@ -241,7 +241,7 @@ def dot_float32(
     for start in range(0, len(rows), _PAIRS_AT_ONCE):
         at = slice(start, min(start + _PAIRS_AT_ONCE, len(rows)))
         pairs = at.stop - start
-        # In the mode "raise" numpy fills a buffer first, and copies that.
+        # With the mode "raise", numpy would first fill a buffer and then copy it.
         for side, vectors, places in ((left, x, rows), (right, y, columns)):
             np.take(vectors, places[at], axis=0, out=side[:pairs], mode="clip")
         np.einsum("pd,pd->p", left[:pairs], right[:pairs], out=values[at])

@@ -16,7 +16,7 @@ from interlingua.retrieval.topk.exact import Neighbors
 from interlingua.runtime.portions import ceil_div
 
 EDGE = 64
-"""Number of rows by which blocks are padded to a multiple; see ``padded_block``."""
+"""Divisor of the number of rows of every padded block; see ``padded_block``."""
 
 
 def padded_block(
@@ -24,7 +24,7 @@ def padded_block(
 ) -> tuple[Float[Tensor, "padded d"], int]:
     """Return rows of ``vectors`` as float32 padded with zero rows, and the number of real rows.
 
-    Zero rows fill the block up to a multiple of EDGE: a matrix product sums a ragged edge in
+    Zero rows fill the block up to a multiple of EDGE: a matrix product sums an incomplete edge in
     another order than the middle, and then equal vectors would have unequal similarities.
 
     Raises:
@@ -67,7 +67,8 @@ def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbors:
     """
     k = min(k, similarities.shape[1])
     values, indices = torch.topk(similarities, min(k + 1, similarities.shape[1]), dim=1)
-    # Without a further value this has no column: all values are taken, so no choice is ambiguous.
+    # If there is no value after the k-th, this has no column: all values are taken, so no choice is
+    # ambiguous.
     is_open = values[:, k - 1 : k] == values[:, k:]
     values, indices = _by_value_then_index(values[:, :k], indices[:, :k])
     if is_open.any():

@@ -1,11 +1,11 @@
-"""The nearest pairs of two blocks on a GPU, in large tiles, with the lists of k on the device.
+"""The nearest pairs of two blocks on a GPU, in large tiles, with the neighbor lists on the device.
 
 A tile is one matrix product of rounded vectors. As in ``torch_scanner``, the largest bound of each
 chunk is compared with the k-th best similarity so far, and the chunks that reach it are looked at
 one by one. Here the lists and the vectors themselves are on the device too: pairs with a high
 enough bound are computed there in float64, in the order of additions of ``dot_float64``, and sorted
-into the lists. So values and neighbors are those of the CPU, to the bit. The host waits a few times
-for each tile of a billion pairs, to know how many pairs there are to look at.
+into the lists. So values and neighbors are the same as on the CPU, bit for bit. For each tile of a
+billion pairs, the host waits a few times until it knows how many pairs there are to look at.
 
 All coordinates are multiplied at once, since a GPU is faster at products than at deciding to leave
 some out.
@@ -41,7 +41,7 @@ from interlingua.runtime.portions import ceil_div
 _TILE_ROWS = 16_384
 _TILE_COLUMNS = 65_536
 LEAST_TILE = 1024
-"""Rows, and columns, below which a tile is not cut in two."""
+"""Maximum number of rows and of columns of a tile that is never cut in two."""
 _PAIRS_AT_ONCE = 2**26
 """Maximum number of pairs of a tile to examine one by one; a tile with more is cut in two."""
 ELEMENTS_AT_ONCE = 2**26
@@ -70,7 +70,7 @@ class DeviceScanner:
     Args:
         frame: of both sides; only its means are used.
         device: where all is done.
-        dtype: of the products, in place of the device's choice.
+        dtype: of the products; None = the usual one of the device, see ``TorchScanner``.
         tile: rows and columns of a tile, multiples of 64.
     """
 
@@ -182,7 +182,7 @@ class _DeviceBlock:
         self.values: Tensor | None = None
         self.indices: Tensor | None = None
         if lists is not None:
-            # Copies, as on the CPU these would be the lists themselves.
+            # Copies: without copying, on the CPU these would be the lists themselves.
             self.values = on_device(torch.tensor(lists.values), device)
             self.indices = on_device(torch.tensor(lists.indices), device)
 

@@ -43,8 +43,8 @@ _PART = 4096
 SAMPLE = 4096
 """Number of sampled vectors of a side; their mean and axes approximate those of all."""
 LONGEST = 1e18
-"""Maximum length of a vector: neither a product of two nor a distance from a mean exceeds
-float32."""
+"""Maximum length of a vector: no product of two vectors and no distance from a mean exceeds the
+range of float32."""
 PAIRS_OF_AXES = 512
 """Minimum number of pairs per element of the (d, d) matrix of axes; with fewer pairs, the axes cost
 more than they save."""
@@ -161,7 +161,7 @@ def _search(
 
 
 def balanced_block_size(count: int, most: int) -> int:
-    """Return the size of the fewest blocks of nearly one size, with at most ``most`` in each."""
+    """Return the block size for the fewest blocks of nearly equal size, at most ``most`` each."""
     blocks = ceil_div(count, most)
     return ceil_div(count, blocks)
 
@@ -309,7 +309,7 @@ def _mixing(size: int) -> Float[Tensor, "size size"]:
 
 
 def _spread(vectors: NDArray[np.floating], size: int) -> NDArray[np.float32]:
-    """Return vectors from all over a side."""
+    """Return vectors that are spread evenly over a side."""
     step = max(1, len(vectors) // size)
     with np.errstate(over="ignore"):
         return np.asarray(vectors[: step * size : step], dtype=np.float32)

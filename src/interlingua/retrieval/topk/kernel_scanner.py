@@ -53,7 +53,7 @@ class CompiledScanner:
 
     Args:
         frame: of both sides.
-        threads: that share the rows.
+        threads: number of threads that share the rows.
 
     Attributes:
         stage: how many stages each thread takes at present, less one.
@@ -174,7 +174,7 @@ class CompiledScanner:
         starts = range(0, len(x.block.vectors), _ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
         lists_of_y = [of_y]
-        # Without lists of y no product reaches a column's bar.
+        # Without lists of y, the value to reach is infinite for each column: no product reaches it.
         kth_best = np.full(_padded(len(y.block.vectors)), np.inf, np.float32)
         if of_y is not None:
             kth_best[: len(y.block.vectors)] = of_y.kth_best

@@ -70,7 +70,7 @@ class NeighborLists:
         at = at[is_new]
         values = values[is_new]
         indices = indices[is_new]
-        # The place of each pair in its vector's list: its number less that of the list's first.
+        # The place of a pair in its list: its number less that of the first pair of its vector.
         is_first = np.append(True, at[1:] != at[:-1])
         place = np.arange(len(at)) - np.flatnonzero(is_first)[is_first.cumsum() - 1]
         is_best = place < k
@@ -96,7 +96,7 @@ def _order(
     Vector and value are combined into one integer, because sorting by one key is much faster than
     by three. The few pairs that are equal in both are sorted by index afterwards.
     """
-    # Adding 0 makes a negative zero a positive one: the two are equal, and their bits are not.
+    # Adding 0 makes a negative zero a positive one: the two are equal, but their bits differ.
     bits = (values + np.float32(0)).view(np.int32)
     # The bits of positive floats are in the order of the floats. Those of negative floats are in
     # the reverse order; flipping all bits except the sign corrects it.

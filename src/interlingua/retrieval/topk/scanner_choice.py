@@ -1,9 +1,9 @@
 """Choice of the scanner on the CPU: the compiled kernel, or plain torch.
 
-Both find the same neighbors, so only time matters. Most of the kernel's variants were timed on some
-processor, and none on all processors. So before a large search both scanners go through a tile of
-random vectors of the real width (``encoder/executors/choice.py``). A search that takes no longer
-than this trial runs without one, and uses the kernel if it is available.
+Both find the same neighbors, so only time matters. Most variants of the kernel were timed on at
+least one processor, but no variant was timed on all. So before a large search both scanners go
+through a tile of random vectors of the real width (``encoder/executors/choice.py``). A search that
+takes no longer than this trial runs without one, and uses the kernel if it is available.
 """
 
 from __future__ import annotations

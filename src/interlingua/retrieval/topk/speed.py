@@ -36,9 +36,9 @@ TRIED_NEIGHBORS = 64
 FEWEST_TRIED = 256
 """Vectors of the first trial; its time decides how many can be tried."""
 _TRIAL_SECONDS = 2.0
-"""Maximum seconds of one pass over the tile. If most vectors are equal, as in a corpus of a few
-lines or of a broken model, no pair can be passed over, and a pass takes a hundred times as long as
-elsewhere."""
+"""Maximum seconds of one pass over the tile. If most vectors are equal, as those of a corpus of
+a few lines or of a broken model, no pair can be skipped, and a pass takes a hundred times as long
+as usual."""
 
 
 class SearchSpeed(NamedTuple):
@@ -72,14 +72,14 @@ def search_speed(
 ) -> SearchSpeed:
     """Measure the search repeatedly on the vectors of a sample.
 
-    A tile is searched with empty lists, and again with lists as good as half-way through a search:
+    A tile is searched with empty lists, and again with lists as they are half-way through a search:
     the higher the similarity that a neighbor has to reach, the faster pairs are skipped.
 
     Args:
         x: of length 1, at least one.
         y: vectors of the target.
-        k: neighbors; with a very large number the trial itself would take minutes.
-        sizes: vectors of either side that are to be searched.
+        k: neighbors; the trial limits k, because a trial with a very large k would take minutes.
+        sizes: number of vectors of x and of y in the whole search.
         device: where the products are made.
         clock: returns seconds, for instance of processor time.
 
@@ -139,7 +139,7 @@ class _Trial:
         self._kth_best = [of[at] for of, at in zip(kth_best, drawn, strict=True)]
         sides = [_with_noise(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
         frame = make_frame(sides[0], sides[1], pairs=pairs)
-        # As in the search itself, which takes the faster way.
+        # The same scanner as in the search itself, which takes the fastest one.
         self._scanner = make_scanner(frame, device=device, pairs=pairs)
         # The first time is slower, and is not measured.
         self._scanner.prepare(Block(sides[0], 0), of_x=True)
@@ -169,7 +169,7 @@ def _kth_best_of(
 
 
 def _places(n: int, m: int, k: int) -> float:
-    """Estimate how many vectors enter the lists of n and of m others.
+    """Estimate how many neighbors enter the lists of n and of m vectors, in a search both ways.
 
     For vectors in random order, the i-th is among the k best so far with probability k / i; so
     k (1 + ln(m / k)) of m vectors enter a list.
@@ -195,7 +195,7 @@ def _kth_best(
     # 2 - 2 x . y.
     distance = np.maximum(1 - kth_of_all, 0)
     distance_in_part = np.maximum(1 - kth_of_part, 0)
-    # All of them are copies of each other.
+    # The vectors are copies of each other.
     if not distance_in_part.any():
         return kth_of_all
     # From a part to all candidates, the distance shrinks by this factor. From all to ``size`` it

@@ -4,7 +4,7 @@ All pairs of a block of x and a block of y are a tile. The lists of neighbors of
 in a file of their own. A tile reads the lists of its two blocks, brings them up to date with its
 pairs, writes both files anew and then adds its line to a journal.
 
-- Bounded memory: a block of either side with its lists is all that is held.
+- Bounded memory: only one block of each side, with its lists, is in memory.
 - A killed run resumes: a tile that is done twice changes nothing (``NeighborLists``), so the next
   run ends with the same bytes, at whatever moment the run is killed.
 - Several machines: each may do tiles of the same plan in a folder of its own, and ``join_shards``
@@ -68,7 +68,7 @@ LISTS = r"[xy]-\d+\.npz"
 _REMEDY = "use another folder, or delete it"
 Side = Literal["x", "y"]
 Tile = tuple[int, int]
-"""Its first row and its first column."""
+"""The first row and the first column of a tile."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,8 +110,8 @@ class TilePlan:
             y: (m, d).
             k: neighbors of each.
             memory: bytes.
-            least_tiles: minimum number of tiles, as far as blocks of ``_LEAST`` vectors or more
-                allow.
+            least_tiles: minimum number of tiles; there are fewer if their blocks would become
+                smaller than ``_LEAST``.
 
         Raises:
             ConfigError: not even small blocks fit.
@@ -166,7 +166,7 @@ class TilePlan:
         return range(0, self.m, self.columns)
 
     def shape(self, side: Side, start: int) -> tuple[int, int]:
-        """Return the number of vectors in the block at a start, and of neighbors of each."""
+        """Return the number of vectors in the block at ``start``, and of neighbors of each one."""
         if side == "x":
             return min(self.rows, self.n - start), min(self.k, self.m)
         return min(self.columns, self.m - start), min(self.k, self.n)
@@ -242,16 +242,16 @@ def search_tiles(
 ) -> TileLists:
     """Process the tiles that are not done yet; the lists are in the folder, or in memory.
 
-    Workers can resume a search that this process began, and this process one that workers began,
-    with the same bytes as the result.
+    Workers can resume a search that this process started, and this process can resume a search that
+    workers started. The resulting bytes are the same.
 
     Args:
         x: (n, d), in memory or mapped.
         y: (m, d), vectors of the target.
         plan: how the sides are cut.
         folder: of lists and journal, created; None = all lists stay in memory.
-        shard: the tiles to process, ``(2, 8)`` the second of eight parts.
-        workers: process one tile per task; this process by default.
+        shard: the tiles to process; ``(2, 8)`` means the second of eight parts.
+        workers: processes that search one tile per task; None = this process searches all.
         device: where the products are computed.
         progress: shows how far the work is.
 
@@ -459,7 +459,7 @@ class TileJournal(TileLists):
 def neighbor_blocks(
     plan: TilePlan, folder: PathLike, side: Side
 ) -> Iterator[tuple[int, Neighbors]]:
-    """Yield the neighbors of one side block by block: the number of its first vector, and theirs.
+    """Yield, for each block of a side, the number of its first vector and its neighbors.
 
     Args:
         plan: with all tiles done.
@@ -484,11 +484,11 @@ def neighbor_blocks(
 
 
 def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
-    """Make one folder of the folders of several machines.
+    """Join the folders of several machines into one folder.
 
     Raises:
-        ConfigError: one holds another plan.
-        DataError: lists of one are gone or damaged.
+        ConfigError: one of the folders holds another plan.
+        DataError: lists in a folder are missing or damaged.
     """
     folder = Path(folder)
     done = _begin(folder, plan, (1, 1))
@@ -530,11 +530,11 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
         )
     folder.mkdir(parents=True, exist_ok=True)
     done = read_done(folder, plan)
-    # Lists of a tile whose run was killed before the tile's line was written may be those of
-    # another plan.
+    # If no tile is done, lists in the folder may be of another plan: its run was killed after it
+    # wrote the lists of a tile and before it wrote the tile's line.
     if not done.tiles:
         remove_entries(folder, LISTS)
-    # The next line must not be added to one that was cut.
+    # Write the journal again, so that the next line is not added to a truncated one.
     Journal(folder / JOURNAL).write([dataclasses.asdict(plan), *sorted(done.tiles)])
     return done
 
@@ -609,8 +609,8 @@ def read_lists(
         raise _lost(path, "is damaged") from error
     if block != _block_name(side, start):
         raise _lost(path, "contains the lists of another block")
-    # More partners than the journal names are fine: the run was killed before it wrote the line of
-    # their tile.
+    # The lists may have more partners than the journal records: then the run was killed before it
+    # wrote the lines of their tiles.
     if lists.values.shape != shape or lists.indices.shape != shape or not expected <= partners:
         raise _lost(path, "is outdated or of another run")
     return BlockLists(lists, partners)
@@ -635,7 +635,7 @@ def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None
 def read_done(folder: Path, plan: TilePlan) -> DoneTiles:
     """Read the finished tiles of a folder.
 
-    A truncated or altered line names none, so its tile is processed again.
+    A truncated or altered line names no tile, so its tile is processed again.
 
     Raises:
         ConfigError: the tiles are of another plan.
@@ -679,7 +679,7 @@ def tile_lists(
         NeighborLists.empty(len(x.vectors), min(plan.k, plan.m)),
         NeighborLists.empty(len(y.vectors), min(plan.k, plan.n)),
     )
-    # Arrays that come from another process are read-only, so that the vectors are copied.
+    # Arrays that come from another process are read-only, so the vectors are copied.
     left = scanner.prepare(Block(np.array(x.vectors), x.start), of_x=True)
     right = scanner.prepare(Block(np.array(y.vectors), y.start), of_x=False)
     scanner.scan(left, right, *found)

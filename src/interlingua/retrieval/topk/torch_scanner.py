@@ -2,7 +2,7 @@
 
 One matrix product of rounded vectors gives the bounds of a tile; the terms of the sum are further
 coordinates. The largest of every 64 bounds of a row (or 16 of a column) is compared with the k-th
-best similarity so far, and only in chunks that reach it are the pairs looked at one by one. The
+best similarity so far, and pairs are looked at one by one only in chunks that reach it. The
 remaining pairs are computed again in float32, and those that still reach it are then computed
 exactly.
 """
@@ -37,15 +37,16 @@ from interlingua.runtime.portions import ceil_div
 
 CHUNK = 64
 ROWS_OF_CHUNK = 16
-"""Sizes of the chunks of products, along a row and along a column, of which the largest product is
-taken first. Products of a column are far apart in memory."""
+"""Sizes of the chunks of products, along a row and along a column. The largest product of a chunk
+is compared first. Products of a column are far apart in memory."""
 _TILE_ROWS = 2048
 _TILE_COLUMNS = 4096
 LEAST_IN_VAIN = 2**-11
 MOST_IN_VAIN = 2**-8
 TOO_MANY = 2**-6
-"""Shares of a tile's pairs that are examined in vain. Below the first, another stage costs more
-than it saves; above the second, it costs less; above the third, this tile takes it at once."""
+"""Shares of a tile's pairs that are examined in vain. Below the first share, another stage costs
+more than it saves; above the second, it costs less than it saves; above the third, this tile takes
+another stage at once."""
 CODES = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 """Integer types with the bits of the products. Positive floats have the same order as their bits,
 and integers are compared much faster."""
@@ -74,7 +75,7 @@ class TorchScanner:
     Args:
         frame: of both sides.
         device: where the products are made.
-        dtype: of the products, in place of the device's choice.
+        dtype: of the products; None = bfloat16 or float32, as above.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class TorchScanner:
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """Update the lists of both blocks, those of y only if they are passed."""
-        # Small tiles: the products of one stay in the cache until they were looked at.
+        # Small tiles: the products of a tile stay in the cache until they are looked at.
         with sums_in_float32():
             for i in range(0, len(x.block.vectors), _TILE_ROWS):
                 for j in range(0, len(y.block.vectors), _TILE_COLUMNS):
@@ -262,13 +263,13 @@ class TorchScanner:
         return row[is_near], column[is_near]
 
     def _side(self, side: Rounded, at: slice, stage: int) -> Float[Tensor, "padded p"]:
-        """Return rounded vectors up to a stage, and the length of the rest as a last coordinate."""
+        """Return rounded vectors up to a stage, with the length of the rest as first coordinate."""
         padded_stop = ceil_div(at.stop, CHUNK) * CHUNK
         matrix = side.matrix[at.start : padded_stop, : 4 + self.stages[stage]]
         if stage == len(self.stages) - 1:
             return matrix
-        # |u_{>p}| |v_{>p}| is then a part of the product. The two steps that are added are more
-        # than rounding to the nearest takes away.
+        # |u_{>p}| |v_{>p}| is then a part of the product. Two rounding steps are added, which is
+        # more than rounding to the nearest number can take away.
         tails = torch.from_numpy(side.precision.tails[at, stage]).to(self.device)
         behind = matrix.new_zeros(len(matrix), 1)
         behind[: len(tails), 0] = (tails * (1 + 2 * torch.finfo(self.dtype).eps)).to(self.dtype)

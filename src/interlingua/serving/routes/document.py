@@ -1,8 +1,8 @@
 """Descriptions of fields in the OpenAPI document beyond their types.
 
 Languages and sentences are the same on every server. The names of the model and of its prompts and
-the number of its dimensions are not: their fields carry a mark in the document that FastAPI makes,
-and ``document_of_model`` puts the values in.
+the number of its dimensions differ. Their fields have a mark in the document that FastAPI makes,
+and ``document_of_model`` replaces the marks by the values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
 ENDS_WITHOUT_WORD = r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
-"""Pattern of the end of a prompt that is a text: ``EncodingSettings.prompt_text`` regards a text
+"""Pattern of the end of a prompt that is no name: ``EncodingSettings.prompt_text`` regards a text
 that ends with a letter as a wrong name. Programs support different Unicode classes in a pattern, so
 the characters of Latin-1 are listed; the server accepts all characters."""
 

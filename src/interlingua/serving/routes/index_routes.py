@@ -35,7 +35,7 @@ ColumnName = Annotated[StrictStr, Field(min_length=1)]
 
 
 class AddRequest(Body):
-    """The body of ``/index/add``; columns are named as by the options of ``index add``."""
+    """The body of ``/index/add``; it names columns as the options of ``index add`` do."""
 
     model_config = ConfigDict(extra="forbid")
 

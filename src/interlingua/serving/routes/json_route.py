@@ -127,7 +127,7 @@ class StrictRoute(APIRoute):
 
 
 class DirectRoutes:
-    """Calls routes of ``StrictRoute`` by their path; all else goes to the application.
+    """A dispatcher: it calls ``StrictRoute`` routes by path; all else goes to the application.
 
     Args:
         app: the application.

@@ -131,7 +131,7 @@ class LinkCalibrations:
         # The share of right pairs differs from text to text.
         prior = calibration.prior
         if len(scores) >= LEAST_LINKS and calibration.basis != "gold":
-            prior = calibration.estimate_prior(scores)
+            prior = calibration.estimate_share(scores)
         values = calibration.probability(scores, prior=prior).round(6).tolist()
         return LinkProbabilities(values, prior)
 
@@ -141,9 +141,9 @@ class LinkCalibrations:
         here = self.model.prompt_text(prompt).strip()
         if dtype not in self.model.close_dtypes or made != here:
             raise ConfigError(
-                f"{self.name}: expected vectors with {_described(dtype, made)}, as when it was"
-                f" learned, found {_described(self.model.dtype, here)}; learn the calibration"
-                " again with the same --dtype and --prompt"
+                f"{self.name}: expected vectors with {_described(dtype, made)}, as when the"
+                f" calibration was learned, found {_described(self.model.dtype, here)}; learn it"
+                " again with the --dtype and --prompt of this server"
             )
 
 

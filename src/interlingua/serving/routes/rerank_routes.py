@@ -1,6 +1,6 @@
 """Reranking routes: texts ordered by their cosine with a question.
 
-Cohere's and Jina's clients send ``documents``, those of text-embeddings-inference ``texts``. A
+Clients of Cohere and Jina send ``documents``, and those of text-embeddings-inference ``texts``. A
 cosine of two vectors is not a cross-encoder's score; it orders texts of all languages by meaning.
 """
 

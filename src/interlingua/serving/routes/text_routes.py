@@ -43,8 +43,8 @@ from interlingua.serving.service import Service, refuse_not_finite
 from interlingua.storage.arrays import unit_rows
 
 _CHARACTERS_PER_TOKEN = 8
-"""Maximum characters of a text for each token of a request; a longer text is refused, and is not
-split."""
+"""Maximum number of characters of a text, for each token that a request may have; a longer text is
+refused before it is split."""
 MAX_SENTENCE = 50_000
 """Maximum characters of a sentence of split text; a model reads little of longer ones."""
 MAX_TOKEN_TEXT = 4000

@@ -36,10 +36,10 @@ class SentencePair(NamedTuple):
     """Two sentences, ready for the encoder.
 
     Attributes:
-        tokenized: both.
+        tokenized: the token ids of both sentences.
         is_text: for each token of each sentence, True if it represents a part of the sentence;
             special tokens do not.
-        spans: the tokens with True, and their positions.
+        spans: for each sentence, the tokens that ``is_text`` marks, with their positions.
     """
 
     tokenized: TokenizedTexts

@@ -27,7 +27,7 @@ class LabeledConfig(CheckedSettings):
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
     """Languages of first and second sentences, if the file does not say."""
     batch_size: Annotated[int, Between(0, 2**31)] = 0
-    """Pairs per step if ``run.global_batch_size`` counts another feed; 0 = the same number."""
+    """Pairs per step if ``run.global_batch_size`` is that of another feed; 0 = the same number."""
     max_tokens: Annotated[int, Between(1, 2**31)] = 128
     """Longer sentences are cut to this many tokens."""
 
@@ -49,17 +49,17 @@ class QuestionsConfig(CheckedSettings):
     """Number of questions of ``paths`` that are used for validation instead of training, together
     with all questions that share a passage with them; cannot be combined with ``valid``."""
     batch_size: Annotated[int, Between(0, 2**31)] = 0
-    """Questions per step if ``run.global_batch_size`` counts another feed; 0 = the same number."""
+    """Questions per step if ``run.global_batch_size`` is that of another feed; 0 = the same."""
     hard_negatives: Annotated[int, Between(0, 1_000)] = 0
     """Hard negatives per question, if the files have some."""
     language_block: Annotated[int, Between(1, 2**20)] = 1
     """Number of consecutive questions of one language, for losses that compare only these; 1 = any
     order."""
     question_prompt: str = ""
-    """Put in front of questions, for backbones that were trained with a prompt; kept with the
-    model."""
+    """Prompt in front of questions, for backbones that were trained with a prompt; it is saved with
+    the model."""
     passage_prompt: str = ""
-    """Put in front of passages."""
+    """Prompt in front of passages."""
     max_question_tokens: Annotated[int, Between(1, 2**31)] = 256
     """Longer questions are cut to this many tokens."""
     max_passage_tokens: Annotated[int, Between(1, 2**31)] = 256
@@ -82,7 +82,7 @@ class MonolingualConfig(CheckedSettings):
     """Column of tables; default: the column named after the language in the file's name, or
     ``text``."""
     batch_size: Annotated[int, Between(1, 2**31)] = 48
-    """Sentences per step, over all processes, if ``run.global_batch_size`` counts another feed."""
+    """Sentences per step of all processes if ``run.global_batch_size`` is that of another feed."""
     max_sentences: Annotated[int, Between(0, 2**62)] = 0
     """Maximum number per file, drawn with ``seed``; 0 = all."""
     decontaminate: tuple[Path, ...] = ()
@@ -121,11 +121,11 @@ class DataConfig(CheckedSettings):
     corpus: Path | None = None
     """Folder that ``interlingua prepare`` wrote: the parallel pairs, and the vocabulary."""
     batch_size: Annotated[int, Between(0, 2**31)] = 0
-    """Parallel pairs per step if ``run.global_batch_size`` counts another feed; 0 = the same
+    """Parallel pairs per step if ``run.global_batch_size`` is that of another feed; 0 = the same
     number."""
     temperature: Annotated[float, Between(1e-6, 1e9)] = 1.0
-    """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all
-    equal."""
+    """T of the language pairs' shares, which are proportional to count^(1/T): 1 = shares of the
+    corpus, a large T = nearly equal shares."""
     caps: Caps = field(default_factory=Caps)
     """Limits of a language pair's share, e.g. ``caps.max_pairs = 100000``."""
     language_pairs: tuple[str, ...] = ()

@@ -77,10 +77,10 @@ class TrainingData(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return a digest of the training data and the vocabulary that made their tokens."""
+        """Digest of the training data, and of the vocabulary that made their tokens."""
         digests = {name: source.digest for name, source in self.train.items()}
         if digests.keys() == {"parallel"}:
-            return str(digests["parallel"])  # a store's digest covers its vocabulary's
+            return str(digests["parallel"])  # this digest covers the vocabulary too
         content = repr((sorted(digests.items()), self.vocabulary.digest()))
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -234,7 +234,7 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
 
 
 def own_batch_sizes(data: DataConfig) -> dict[FeedName, int]:
-    """Return the rows of a step that the feeds' own keys set; 0 if a feed sets none."""
+    """Return the rows per step that are set by the feeds' own keys; 0 if a feed sets none."""
     sections: dict[FeedName, Any] = {
         "parallel": data,
         "labeled": data.labeled,
@@ -273,7 +273,7 @@ def _open_parallel(
         )
     _check_vocabulary(train, vocabulary)
     selected(train, data.language_pairs)  # refuses a corpus that has none of them
-    # Some of them may be missing: one config serves corpora that grow.
+    # Some of the chosen pairs may be missing, so that one config fits a corpus while it grows.
     there = {frozenset(pair) for pair in train.language_pairs}
     missing = [name for name in data.language_pairs if named_pair(name) not in there]
     if missing:
@@ -452,7 +452,7 @@ class _QuestionReader:
             wrong = [
                 passage for passage in question.hard_negatives if passage not in question.positives
             ]
-        # Each once, in order; two passages may be equal after their prompt and title are added.
+        # Keep each passage once, in order: two may be equal after prompt and title are added.
         places = dict.fromkeys(self._place(passage, question.language) for passage in wrong)
         places.pop(right, None)
         self._positives.append(right)
@@ -505,7 +505,7 @@ def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> Toke
     Raises:
         DataError: a file or an evaluation folder can't be used, or nothing of a file is left.
     """
-    # One for all files: it counts what is left out of each evaluation set.
+    # One object for all files: it counts the removed sentences by evaluation set.
     evaluation = EvaluationKeys.from_folders(section.decontaminate)
     texts: list[str] = []
     languages: list[str] = []
@@ -603,7 +603,7 @@ class ColumnBuilder:
     def _tokenize(self) -> None:
         """Tokenize the waiting texts language by language.
 
-        Some vocabularies first segment the words of a language.
+        This is because some vocabularies first segment words by language.
         """
         # Texts are cleared once they are tokenized, but languages are kept: the last languages are
         # those of the waiting texts.

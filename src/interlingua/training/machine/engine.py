@@ -61,7 +61,7 @@ AGREE_EVERY_STEPS = 8
 
 
 class Engine:
-    """One process's place in a run.
+    """Device, rank and precision of one process in a run, with the calls that depend on them.
 
     Args:
         config: the [run] section; ``devices`` processes are started unless torchrun or srun has
@@ -195,7 +195,7 @@ class Engine:
         return self._fabric.no_backward_sync(cast(Any, model), enabled=more)
 
     def backward(self, loss: Float[Tensor, ""]) -> None:
-        """Add the loss's gradients to the weights'."""
+        """Add the gradients of the loss to the gradients of the weights."""
         self._fabric.backward(loss)
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
@@ -231,7 +231,7 @@ class Engine:
         concatenated batch.
         """
         if tensor.device != self.device and self.world_size > 1:
-            # Keys of sentences are made on the host, and GPUs gather what is on them only.
+            # Keys of sentences are made on the host, but GPUs gather only tensors on GPUs.
             return self.all_gather_grad(tensor.to(self.device)).to(tensor.device)
         # Losses that compare no rows also gather tensors: counts of tokens, which have no gradient.
         self.compares_rows |= tensor.requires_grad
@@ -392,7 +392,7 @@ def _let_go(model: DistributedDataParallel) -> None:
 
 
 class _Averaging(DDPStrategy):
-    """DDP that searches for weights without a gradient only if the objective may leave some.
+    """DDP that searches for weights without a gradient only if an objective does not read all.
 
     This search takes time in every step. Without ids of devices DDP leaves batches on the host, see
     ``devices.py``. The model is on its device already.
@@ -430,7 +430,7 @@ def _strategy(strategy: str, processes: int) -> Any:
 
 
 def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """Shard with FSDP2: layers are whole while they compute, the rest while the objective does.
+    """Shard with FSDP2: a layer is whole while it computes, the rest while the objective computes.
 
     Raises:
         ConfigError: this torch would add the processes' gradients and not average them.
@@ -467,7 +467,7 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
 
 
 class _Computation(FabricPrecision):
-    """Precision plug-in: float32, or 16 bits with little loss; batches stay unchanged.
+    """Precision plug-in: float32, or 16 bits where little accuracy is lost; batches are unchanged.
 
     Fabric's own plug-in rounds all numbers of a batch, including labels of similarity, and visits
     each word of the batch for this. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.

@@ -86,7 +86,7 @@ def find_launch(devices: int) -> Launch:
             f"the environment has WORLD_SIZE={started} but no LOCAL_RANK; start the processes"
             " with torchrun"
         )
-    # the processes that this command starts find their number in the environment
+    # the processes that this command starts find the total number in the environment
     return Launch(max(started, devices), 1, LightningEnvironment(), "lower devices")
 
 
@@ -95,7 +95,7 @@ def _of_srun(devices: int) -> Launch:
     tasks = int(os.environ["SLURM_NTASKS"])
     nodes = int(os.environ.get("SLURM_NNODES", "1"))
     per_node = tasks // nodes
-    # "2(x3)": three nodes with two tasks each; "3,1": one with three and one with one.
+    # "2(x3)": three nodes with two tasks each; "3,1": nodes with three tasks and with one.
     by_node = os.environ.get("SLURM_TASKS_PER_NODE", str(per_node))
     if tasks % nodes or "," in by_node:
         raise ConfigError(

@@ -34,8 +34,8 @@ def use_expandable_segments() -> None:
     Torch reads the variable when it first allocates on a GPU; processes started later inherit it.
     """
     if not any(name in os.environ for name in TORCH_VARIABLES):
-        # Not under the newer name: torch 2.7 does not know it, and torch 2.9 ignores this setting
-        # there.
+        # The older name is set: torch 2.7 does not know the newer one, and torch 2.9 ignores this
+        # setting under the newer name.
         os.environ[TORCH_VARIABLES[0]] = "expandable_segments:True"
 
 

@@ -1,8 +1,8 @@
 """Initialization of a student's new linear layer as the least-squares map to its teachers' vectors.
 
-The joined principal components of several teachers span a space in which no encoder starts: the
-encoder's vectors differ from the targets at least by a rotation, which the transformer would have
-to learn layer by layer. This module computes that rotation before the first step, from the
+The targets are joined principal components of several teachers, and no encoder has these axes at
+the start: its vectors differ from the targets at least by a rotation, which the transformer would
+have to learn layer by layer. This module computes that rotation before the first step, from the
 sentences of the bank.
 """
 

@@ -57,7 +57,7 @@ class LossScale:
         return bool(norm.isfinite())
 
     def adapt(self, *, finite: bool) -> None:
-        """Halve the number after a step that is not finite, double it after many that are."""
+        """Halve the number if the gradients are not finite; double it after many finite steps."""
         if not self.enabled:
             return
         if not finite:

@@ -27,7 +27,7 @@ ParameterGroup = dict[str, Any]
 
 
 class RowAdamW(torch.optim.AdamW):
-    """AdamW, number for number, at a cost that grows with the rows that have had a gradient.
+    """AdamW with the same results, at a cost that grows with the rows that have had a gradient.
 
     A row that never had a gradient has moments of 0. AdamW only decays it, which needs one product
     but no gradient and no moments. Because of its moments, every row that has had a gradient moves

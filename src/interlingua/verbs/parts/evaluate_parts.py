@@ -81,7 +81,8 @@ def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None
     threads = None
     if not on_gpus:  # the processes share this one's cores
         threads = max(1, torch.get_num_threads() // options.devices)
-    # CUDA fails in forked processes. A task of the caller's script is found only by that script.
+    # CUDA fails in forked processes. Only a process that imports the caller's script finds a task
+    # that this script defines.
     context: Any = LibraryContext()
     if _is_of_script(options.suite):
         context = multiprocessing.get_context("spawn")
@@ -125,9 +126,9 @@ def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -
             if process.exitcode:
                 raise TaskError(
                     f"a process that embeds a part ended with exit code {process.exitcode}; check"
-                    " that memory is free, and that a script which defines a task calls this"
-                    " function below if __name__ == '__main__'; then run the same command again"
-                    " to resume"
+                    " that enough memory is free, and, if a script defines a task, that it calls"
+                    " this function below if __name__ == '__main__'; then run the same command"
+                    " again to resume"
                 )
         running = [process for process in running if process.exitcode is None]
     _read(messages, progress)

@@ -29,8 +29,8 @@ def export_static(
 ) -> tuple[Any, list[str]]:
     """Train a vector for each token and write them.
 
-    ``training.static_models.static_training`` describes the training,
-    ``exporters.sentence_transformers`` the directory.
+    ``training.static_models.static_training`` describes the training, and
+    ``exporters.sentence_transformers`` describes the directory.
 
     Args:
         model: the teacher.

@@ -1,9 +1,10 @@
 """Check that everything a verb reads is there, before torch is imported.
 
-Importing torch takes seconds. A misspelled path or a missing package is reported before: each
-``run_<verb>`` first calls ``check_inputs``. An option declares the kind of its path by ``reads``
-(see ``options.Declaration``); packages follow from names of files and from options. The readers
-check again, so that a check here may accept inputs that it cannot judge cheaply.
+Importing torch takes seconds. A misspelled path or a missing package is reported before this
+import, because each ``run_<verb>`` first calls ``check_inputs``. An option declares the kind of its
+path by ``reads`` (see ``options.Declaration``); packages follow from names of files and from
+options. The readers check again, so that a check here may accept inputs that it cannot judge
+cheaply.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def check_inputs(options: Options) -> None:
         ConfigError: a file of settings or an index is missing.
         MissingExtraError: a package is not installed.
     """
-    # Packages first: their absence would show at the end of the work otherwise.
+    # Packages are checked first; otherwise a missing one is reported only at the end of the work.
     if getattr(options, "ray", None) is not None:
         require_extra("ray", extra="ray")
     for field, declaration in declared(type(options)):
@@ -176,7 +177,7 @@ def _is_installed(module: str) -> bool:
 
 
 def check_file(path: PathLike) -> None:
-    """Check that a file can be opened, here or elsewhere, and the package that reads it.
+    """Check that a local or remote file can be opened, and check the package that reads it.
 
     Raises:
         DataError: it is missing, is a folder or can't be read.
@@ -401,7 +402,8 @@ def check_packages_of_checks(checks: Names | None, drop: Any) -> None:
     """Check the package of the check ``language``, if that check measures or rejects pairs."""
     names = [name.partition("=")[0] for name in (listed(join_names(checks or "")) or [])]
     names += [name.partition("=")[0] for name in (listed(join_names(drop or "")) or [])]
-    if "language" in names or "all" in names:
+    # ``all`` leaves out a check whose package is missing.
+    if "language" in names:
         require_extra("py3langid", extra="langid")
 
 
@@ -506,7 +508,7 @@ def _check_training_models(named: Mapping[str, Any], where: str) -> None:
 
 
 def _section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a table of a TOML file; it is empty if it is missing, or not a table."""
+    """Return a table of a TOML file, or an empty one if the key is missing or not a table."""
     found = table.get(name)
     if isinstance(found, Mapping):
         return found

@@ -47,7 +47,7 @@ def open_model(
         )
     _check_object(options, elsewhere)
     if not isinstance(options.model, Encoder):
-        # A function has no digest, so its name is all there is; the command line calls it so, too.
+        # A function has no digest, so its name identifies it; the command line uses the same name.
         named = options.model if inspect.isroutine(options.model) else type(options.model)
         name = f"{named.__module__}:{named.__qualname__}"
         return _by_function(options), f"{name} {options.prompt or ''}".strip()
@@ -84,11 +84,11 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
         return function(texts, **{name: value for name, value in given.items() if value})
 
     named = options.model if inspect.isroutine(options.model) else type(options.model)
-    # One for all languages, which warns once.
+    # All languages share one encoder, so that it warns only once.
     encoder = FunctionEncoder(call_encoder if is_encoder else function, name=named.__qualname__)
 
     def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
-        # An encoder puts the prompt in front itself.
+        # An encoder itself puts the prompt before the texts.
         prompt = None if is_encoder else options.prompt
         return encoder.encode(
             texts, prompt=prompt, language=language, **{"normalize_embeddings": True, **how}

@@ -1,4 +1,4 @@
-"""One output for each of several inputs, in a folder; a second run does new or changed ones."""
+"""One output for each of several inputs, in a folder; a second run skips unchanged inputs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class OutputFolder:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that determine the outputs, for the journal."""
-        # Numbers and texts as they are, so that an error names the difference.
+        # Numbers and texts are stored unchanged, so that an error can name the difference.
         values = {
             field.name: getattr(self.options, field.name)
             for field in dataclasses.fields(self.options)
@@ -161,7 +161,7 @@ class OutputFolder:
 
 
 def _plain(value: Any) -> Any:
-    """Return an option's value for JSON; a function becomes its name, the same in each run."""
+    """Return an option's value for JSON; for a function its name, which is the same in each run."""
     if value is None or isinstance(value, str | int | float):
         return value
     if inspect.isroutine(value):

@@ -1,4 +1,4 @@
-"""Score the bitexts of a folder or a pattern, with one model, to one output each or one for all."""
+"""Score the bitexts of a folder or a pattern with one model, to one or several outputs."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class SeveralScores:
             lines=lines,
             failures=failures,
             model=lambda: self.open_model()[1],
-            # Other answers change the outputs; a review sheet needs the pairs of all bitexts.
+            # Changed answers change the outputs; a review sheet needs the pairs of all bitexts.
             facts={} if labels is None else {"labels": sha256_file(labels)},
             is_anew=options.review is not None,
         )

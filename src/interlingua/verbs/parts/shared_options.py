@@ -261,8 +261,8 @@ class ColumnOptions(PairOptions, SheetOptions):
 
     source_column: str | None = option(
         None,
-        "Column of the sources in a table, by name or by number from 1; by default the one"
-        " named by the language, or text.",
+        "Column of the sources in a table, by name or by number from 1; by default the column"
+        " named after the language, or the column text.",
         group=INPUT,
     )
     target_column: str | None = option(
@@ -286,7 +286,7 @@ class AlignmentOptions(Options):
     )
     band: defaults.BandWidth = option(
         defaults.BAND,
-        "Number of sentences on each side of the coarse path in which the fine path is searched.",
+        "Width of the search for the fine path: sentences on each side of the coarse path.",
         group=SEARCH,
         unit="sentences",
     )
@@ -308,8 +308,8 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
     """A model, and how it computes."""
 
     model: Model = argument(
-        "Model folder, hf:owner/name, or what --backend loads; if it is left out before a file,"
-        " mini.",
+        "Model folder, hf:owner/name, or a name that --backend loads; mini, if the first argument"
+        " is an input instead of a model.",
         reads="model",
     )
 
@@ -361,7 +361,7 @@ def is_model_folder(path: PathLike) -> bool:
 
 
 def is_text_folder(first: object, given: Mapping[str, Any]) -> bool:
-    """Return whether the first argument of a verb is a folder of texts, and so no model.
+    """Return whether the first argument of a verb is a folder of texts instead of a model.
 
     Args:
         first: the argument.
@@ -395,7 +395,7 @@ def _holds_texts(value: Any) -> bool:
 
 
 def _is_input(name: str) -> bool:
-    """Return whether a name refers to standard input or to files, and so not to a model."""
+    """Return whether a name refers to standard input or to files instead of a model."""
     if name == STANDARD_INPUT or is_remote(name) or is_file_name(name):
         return True
     # A folder holds a model or several bitexts. An installed model may have the same name as a

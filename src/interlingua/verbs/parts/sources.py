@@ -49,14 +49,14 @@ def two_texts(
         folder: the work folder; None if both sides are lists.
         always_load: load the model even if neither text needs it.
         elsewhere: other processes load the model by its name.
-        opened: returns the model and its identity; by default that of the options.
+        opened: returns the model and its identity; by default the model of the options is opened.
 
     Raises:
         ConfigError: there is no target, and the source is not a folder.
     """
     check_choice("layout", options.layout, ("auto", *LAYOUTS))
     source, target = _sides(options, folder)
-    # If all vectors are known, only the name is used: the model may not be on this machine.
+    # If all vectors are known, only the name of the model is used; the model may be missing here.
     identity = f"vectors of {options.model}"
     all_known = source.vectors and target.vectors
     is_here = isinstance(options.model, str | os.PathLike) and Path(options.model).exists()
@@ -84,7 +84,7 @@ def _sides(options: TwoTextsOptions, folder: Path | None) -> tuple[TextFile, Tex
         codes = ", ".join(side.language for side in others)
         raise DataError(
             f"expected one target language, found {codes}; pass --target-language, or a folder as"
-            " --output for one output each",
+            " --output to get one output for each language",
             path=texts[0],
         )
     source = _side(options, "source", folder, one)

@@ -1,9 +1,10 @@
-"""Texts of two languages in folders or patterns: the files of each side, and the pairs of names.
+"""Texts of two languages in folders or patterns: the files of each side, and their pairs by name.
 
 A side is a folder with all folders in it, or a pattern; ``mine`` and ``align`` read the same files.
-The language of a file is named by its name (``news.de.txt``, ``news.de``) or by a folder
-(``de/news.txt``). Each side has one language: the one of the options, otherwise the one that most
-of its files name. Without a target, one folder has both sides, and the names decide.
+The name of a file (``news.de.txt``, ``news.de``) or of a folder (``de/news.txt``) contains the
+language of the file. Each side has one language: the one of the options, otherwise the one that
+most of its files name. Without a target, one folder has both sides, and the languages in the names
+determine the side of each file.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class FilePair(NamedTuple):
 
 
 def refuse_pairs(path: PathLike, *, split: bool) -> None:
-    """Refuse a file of pairs in the place of a text of one language.
+    """Refuse a file of pairs if a text of one language is expected.
 
     Raises:
         DataError: it is a bitext or a catalog.
@@ -277,7 +278,8 @@ def _side_file(path: Path, root: PathLike, common: str) -> SideFile:
     """Return a file of a side, with the languages that its name and folders name."""
     full = Path(os.path.relpath(os.path.abspath(path), common)).as_posix()
     found: list[str] = []
-    # A word in a file's name is a language only if the text confirms it; a folder's name always is.
+    # A word in a file's name counts as a language only if the text confirms it; a word that is a
+    # folder's name always counts.
     if (code := find_language(path)) is not None:
         found.append(code)
     *folders, _ = full.split("/")
@@ -395,7 +397,7 @@ def _first_in(files: Iterable[SideFile], code: str) -> Path:
 def _fitting(
     files: list[SideFile], own: str, other: str, given: str | None, left_out: list[LeftOut]
 ) -> list[SideFile]:
-    """Return the files of the language of their side; the others are left out.
+    """Return the files that are in the language of their side; the others are left out.
 
     Raises:
         DataError: no file is left.
@@ -423,7 +425,7 @@ def _sides_of_one_folder(
     root: PathLike,
     left_out: list[LeftOut],
 ) -> tuple[TextSide, list[TextSide]]:
-    """Return the sides of a folder with the languages in names.
+    """Return the sides of one folder, which are separated by the languages in names.
 
     The source language is that of the options, otherwise English, otherwise the first of two codes.
 

@@ -46,7 +46,7 @@ class Bitext(NamedTuple):
 
 
 class Bitexts(NamedTuple):
-    """Several bitexts, and the number of files that are none."""
+    """Several bitexts, and the number of files that are no bitext."""
 
     found: list[Bitext]
     others: int
@@ -133,7 +133,7 @@ def _format_of(file: Path) -> str | None:
 def _bitexts(
     files: list[Path], root: Path, codes: tuple[str | None, str | None], *, is_chosen: bool
 ) -> tuple[list[Bitext], int]:
-    """Return the bitexts of some files, and how many files are none.
+    """Return the bitexts of some files, and the number of files that are no bitext.
 
     Files that a pattern chose are bitexts, even if they can't be read.
     """
@@ -171,14 +171,14 @@ def with_its_source(file: Path, codes: tuple[str | None, str | None]) -> str | N
         return str(file)
     by_code = files_of_languages(str(file))
     own = next((code for code, other in by_code.items() if other == file), None)
-    # Of two regions of a language, ``de`` and ``de-CH``, only one has the code.
+    # Of two regions of a language, such as ``de`` and ``de-CH``, ``by_code`` has only one.
     if own is None:
         place = language_place(file)
         own = place.code if place is not None else None
     source = _source_of(list(by_code), codes[0])
     if own is None or source is None or len(by_code) < 2:
         return str(file)
-    # The source's own file goes with each of the others.
+    # The file of the source is no target: it is in a pair with each of the other files.
     if own == source or (codes[1] is not None and not languages.accepts(codes[1], own)):
         return None
     return f"{by_code[source]},{file}"

@@ -1,7 +1,7 @@
 """Pairs of two catalogs of keys and texts, one for each language, by their keys.
 
 Android's ``strings.xml``, iOS's ``.strings``, and JSON: flat or nested objects, i18next, ARB and
-``messages.json`` of browsers' extensions. Plurals, arrays and nested objects have paths for keys:
+``messages.json`` of browsers' extensions. Plurals, arrays and nested objects have paths as keys:
 ``days[other]``, ``days[0]``, ``menu.file.open``.
 
 A key that only one file has is counted, and the first ones are named once. A plural form that only
@@ -52,8 +52,8 @@ class Entry(NamedTuple):
 class Catalog:
     """Two catalogs: ``en.json`` and ``de.json``, ``values/strings.xml`` and ``values-de/...``.
 
-    They are named by one of them, or by both with a comma. English, or the folder without a
-    language, is the source unless languages are specified.
+    The user names them by one of the two files, or by both with a comma. English, or the folder
+    without a language, is the source unless languages are specified.
     """
 
     def read(
@@ -76,7 +76,7 @@ class Catalog:
                 skipped[_UNTRANSLATED] += 1
                 continue
             fields = {"key": key, "note": source[key].note or target[other].note}
-            if key in target:  # the form that only one language has names the pair
+            if key in target:  # the pair gets the key of the form that only one language has
                 fields["key"] = other
             yield PairOfTable.of(TextPair(*texts, *files.languages), fields)
 
@@ -139,14 +139,14 @@ def _matched_keys(
 ) -> list[tuple[str, str]]:
     """Return the keys of both catalogs that belong together.
 
-    Languages have unlike plural forms: one that is missing is replaced by the form of many.
+    Languages have different plural forms: a missing form is replaced by the form of many.
     """
     found = []
     for key in source:
         other = _same_key(key, target)
         if other is not None:
             found.append((key, other))
-    # The others are plural forms of the target's language that the source's lacks.
+    # The other pairs are plural forms that only the target's language has.
     for key in target:
         other = _same_key(key, source)
         if other is not None and other != key:
@@ -199,7 +199,7 @@ def _tell_once(path: str, count: int, keys: tuple[str, ...], other: str) -> None
     shown = ", ".join(keys)
     if count > len(keys):
         shown += f" and {count - len(keys):,} more"
-    log.warning("%s: %s of %s are missing: %s", path, count_of(count, "keys"), other, shown)
+    log.warning("%s: lacks %s of %s: %s", path, count_of(count, "keys"), other, shown)
 
 
 # Android

@@ -40,7 +40,7 @@ class QtLinguist:
         named by the file, by the caller or by the file's name (``app_de.ts``).
 
         Raises:
-            DataError: it is not Qt's, no message can be read, or a language is unknown.
+            DataError: it is not a file of Qt, no message can be read, or a language is unknown.
         """
         root: Element | None = None
         context = ""

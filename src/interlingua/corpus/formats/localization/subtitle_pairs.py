@@ -1,7 +1,7 @@
 """Pairs of two subtitle files of one film, by the times of their cues.
 
 Cues are linked if they share at least half of the time of the shorter one. Linked cues form a
-group, and a group is a pair: one long cue with the two that it was split into. If both sides of a
+group, and a group is a pair, such as one long cue with two short ones. If both sides of a
 group have the same number of speakers' lines (``- How are you?``), each line is a pair.
 
 Files with other cuts or frame rates have no common times: ``align`` links their cues by meaning.

@@ -176,7 +176,8 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
         raise failure or DataError(
             "the file contains no cue; check that it is a subtitle file", path=path
         )
-    # pysubs2 takes a last line of digits for the number of the next cue, so one is added to each.
+    # pysubs2 treats a last line of digits as the number of the next cue, so each cue gets such a
+    # line.
     joined = "".join("\n".join(lines) + "\n\n1\n" for lines in readable)
     events = pysubs2.SSAFile.from_string(joined, kind).events
     cues = []

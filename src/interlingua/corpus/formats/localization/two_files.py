@@ -1,4 +1,4 @@
-"""The two files of a pair: named with a comma, by one of them, or by their common name.
+"""The two files of a pair: named by both with a comma, by one, or by the start of their names.
 
 Files of one text in several languages differ in one place, a part of the name (``film.de.srt``,
 ``de.json``) or a folder (``values-de/strings.xml``, ``de.lproj/Localizable.strings``).

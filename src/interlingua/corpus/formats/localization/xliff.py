@@ -1,6 +1,6 @@
 """XLIFF 1.2 and 2.x: the files that translation tools exchange (.xlf, .xliff, .sdlxliff, .mqxliff).
 
-A pair is a ``<trans-unit>`` of 1.2, or each of its segments (``<mrk mtype="seg">``), or a
+A pair is a ``<trans-unit>`` of 1.2, or one of its segments (``<mrk mtype="seg">``), or a
 ``<segment>`` of 2.x. Texts have no inline tags; the tags are fields of the pair, for checks. Units
 that are not to be translated, or not translated yet, are skipped and counted.
 
@@ -172,7 +172,7 @@ class Xliff:
             raise failures[0]
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Write the same file with the scores of its pairs, or a new file of other pairs."""
+        """Write a copy of the pairs' XLIFF file with their scores, or a new file of other pairs."""
         first, pairs = peek(pairs)
         if first is None:
             raise DataError(
@@ -227,7 +227,7 @@ def _codes(
     """Return the languages of a file, from its declaration, or else from the caller or its name.
 
     Raises:
-        DataError: one is unknown.
+        DataError: one of the two languages is unknown.
     """
     found = [languages.find_code(code) for code in declared]
     if found[1] is None:

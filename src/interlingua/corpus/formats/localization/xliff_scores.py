@@ -1,4 +1,4 @@
-"""Write scores into a copy of an XLIFF file of which all other bytes stay as they are.
+"""Write scores into a copy of an XLIFF file; all other bytes stay as they are.
 
 In both versions of the standard, the only place for the quality of a translation is in a proposed
 translation:
@@ -11,7 +11,7 @@ translation:
 The quality, in percent, is the calibrated probability, or else the cosine. The target of the
 proposal is that of the unit. Proposals of an earlier run are replaced.
 
-A unit is found by its number, as the reader counts; its bytes are then parsed by expat, which
+A unit is found by its number in the order of the reader; its bytes are then parsed by expat, which
 reports the position of each tag.
 """
 
@@ -94,7 +94,7 @@ class ScoredSegment(NamedTuple):
 
 def match_values(score: float | None, measures: Mapping[str, Any]) -> MatchValues:
     """Return the texts to write for a pair: a quality in percent, and a note with all values."""
-    # A margin has no upper limit and is no percentage.
+    # A score may be a margin, which has no upper limit and is no percentage.
     share = measures.get("probability", measures.get("cosine", score))
     quality = None
     if share is not None and math.isfinite(share) and share <= 1:
@@ -193,7 +193,8 @@ def _with_scores(
     """Return a piece with the scores of the unit at its end; None if the unit can't be found."""
     text = decoded(piece, encoding)
     content = text.encode("utf-8", "surrogateescape")
-    # A comment before the unit may contain another; only the real one can be parsed up to the end.
+    # A comment before the unit may contain another start tag of a unit; only the real unit can be
+    # parsed up to the end.
     begins = re.compile(rb"<(?:[\w.-]+:)?" + entry.encode() + rb"[\s>/]")
     for begin in reversed([found.start() for found in begins.finditer(content)]):
         unit = _parsed(content[begin:])
@@ -282,7 +283,7 @@ def _changes_1(unit: _Node, content: bytes, segments: list[ScoredSegment]) -> It
     for earlier in unit.named("alt-trans"):
         if earlier.attributes.get("origin") == ALT_ORIGIN:
             yield _removal(earlier, content)
-    # Targets of proposals are deeper, so the unit's own one is found by its level.
+    # Targets of proposals are deeper, so the unit's own target is found by its level.
     target = next(iter(unit.named("target")), None)
     if target is None:
         return

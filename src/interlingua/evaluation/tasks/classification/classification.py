@@ -27,7 +27,8 @@ class LabeledLanguage(NamedTuple):
     """A language's texts.
 
     Attributes:
-        key: the language as the files spell it, after its domain if there are several.
+        key: the language as the files spell it; after the domain (``books.de``) if there are
+            several domains.
         code: the language.
         splits: train, dev, test -> texts and labels; only existing splits.
     """
@@ -104,7 +105,7 @@ class ClassificationTask(LanguageTask):
 
     @abc.abstractmethod
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
-        """Embed the texts of a language that ``score`` needs."""
+        """Embed those texts of a language that ``score`` needs."""
 
     def sizes(self) -> Mapping[str, int]:
         """Return the data set's number of texts by split, if these identify it."""
@@ -125,7 +126,7 @@ class ClassificationTask(LanguageTask):
 def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
     """Check that every label is in a training set of its domain."""
     for one in sets:
-        # of all languages: zero-shot transfer learns from another one
+        # the labels of all languages, because zero-shot transfer learns from another language
         known: set[str] = set()
         for other in sets:
             if other.domain == one.domain:
@@ -185,7 +186,7 @@ class ClsV1Data:
 
     Each domain and language has 2,000 reviews to train on and 2,000 to test, half of them positive.
     EMS also has 2,000 dev reviews and does not specify their source. Here they are 1,000 of each
-    class at even distances in ``unlabeled.review``.
+    class, evenly spaced in ``unlabeled.review``.
     """
 
     folders: ClassVar[Sequence[str]] = ("cls-acl10-unprocessed", "cls_v1")
@@ -203,8 +204,8 @@ class ClsV2Data:
     It is used as in EMS.
 
     Up to two stars are negative, four or more positive. EMS has 2,000 training reviews and does not
-    specify which. Here they are 1,000 of each class at even distances in the file. Dev and test
-    keep their 4,000.
+    specify which. Here they are 1,000 of each class, evenly spaced in the file. Dev and test keep
+    their 4,000.
     """
 
     folders: ClassVar[Sequence[str]] = ("amazon_reviews_multi", "cls_v2")

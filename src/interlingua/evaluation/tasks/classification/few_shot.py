@@ -1,6 +1,6 @@
-"""Few-shot classification, mteb's rule: a handful of labeled texts, a logistic regression.
+"""Few-shot classification by mteb's rule: a logistic regression learns from a few labeled texts.
 
-One class, one data set.
+Each Python class at the end is one data set.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class FewShotTask(ClassificationTask):
             max_iter=MAX_ITERATIONS, random_state=self.seed
         )
         with warnings.catch_warnings():
-            # the rule is this number of iterations, converged or not
+            # mteb uses this number of iterations, even if the solver has not converged
             warnings.simplefilter("ignore")
             return np.asarray(classifier.fit(x, y).predict(test_x), dtype=np.int64)
 

@@ -52,15 +52,15 @@ class ZeroShotTask(ClassificationTask):
     A classifier is trained on one language's training set, stopped by the same language's dev set,
     and tested on every language; see ``metrics.mlp``. ``accuracy`` is the mean over seeds and
     ``accuracy_sd`` their standard deviation; in a group, ``accuracy_sd`` is the standard deviation
-    of the group's mean. ``zero_shot_N`` are the directions between two languages. Its ``asymmetry``
-    is the mean absolute difference of a pair's two directions. EMS prints ``from_eng_Latn_N`` and
+    of the group's mean. ``zero_shot_N`` are the directions between two languages. ``asymmetry`` is
+    the mean absolute difference of a pair's two directions. EMS prints ``from_eng_Latn_N`` and
     ``to_eng_Latn_N`` as en -> X and X -> en, and ``with_eng_Latn_N`` as the average.
     ``same_language_N`` are the scores within one language, without transfer.
 
     Attributes:
         languages: languages to learn from and to test on; all by default.
-        sources: of these, those to learn from; all by default.
-        seeds: of the classifiers; one run each. The paper does not specify its five.
+        sources: the languages among these to learn from; all by default.
+        seeds: of the classifiers; one run each. The paper does not specify its five seeds.
         epochs: passes over the training set.
         split_mean: embed every sentence of a text on its own and take their mean, as LASER's script
             for MLDoc does; else the encoder cuts a text at its maximum length.
@@ -85,8 +85,8 @@ class ZeroShotTask(ClassificationTask):
         units = list(self.units(folder))
         progress.start(sum(unit.sentences for unit in units), "texts", self.name)
         sets = [unit.data for unit in units]
-        # the test sets of all languages, which each classifier is tested on, stay in memory;
-        # training sets are embedded when their turn comes
+        # the test sets of all languages stay in memory, because each classifier is tested on them;
+        # a training set is embedded only when its classifiers are trained
         tests = {}
         for one in sets:
             progress.note(f"{one.key} test")
@@ -125,7 +125,7 @@ class ZeroShotTask(ClassificationTask):
         """Compute means, the deviation of the group's mean, and the gap of opposite directions."""
         means = mean_scores(subsets)
         if "accuracy_sd" in means:
-            # of the mean over directions with each seed, and not the mean of the deviations
+            # the deviation over seeds of the mean over directions, not the mean of the deviations
             of_seeds = np.mean([found.repeats[subset.name] for subset in subsets], axis=0)
             means["accuracy_sd"] = float(of_seeds.std(ddof=1))
         accuracy = {subset.name: subset.scores["accuracy"] for subset in subsets}
@@ -215,7 +215,7 @@ class ZeroShotTask(ClassificationTask):
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text into sentences at their final marks; at least one."""
+    """Split a text into sentences at their final punctuation marks; return at least one."""
     return [part for part in _SENTENCE_END.split(text) if part.strip()] or [text]
 
 

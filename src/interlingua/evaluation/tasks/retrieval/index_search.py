@@ -1,8 +1,8 @@
 """Evaluation of an existing index: do its searches find the passages that answer questions?
 
-Other retrieval tasks embed passages of their own and compare vectors. This one asks an index that
-exists, with its model, prompts, language map and approximate search, in each mode that a user can
-choose.
+Other retrieval tasks embed passages of their own and compare vectors. This one searches an existing
+index with the index's own model, prompts, language map and approximate search, in each mode that a
+user can choose.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class IndexSearch(LanguageTask):
             judgments of passages of the index in that language count, and questions without a
             relevant passage among them are left out.
         where: a condition in SQL; only passages that fulfill it are searched.
-        per_language: number of passages of each language at the start of a ranking; 0 = plain.
+        per_language: number of passages of each language at the start of a ranking; 0 for a
+            ranking by score only.
         exact: compare with all vectors, even if the index is approximate.
         split: the file of ``qrels/`` to use.
         runs: a folder for TREC run files, one per language and mode.
@@ -209,7 +210,7 @@ class IndexSearch(LanguageTask):
 
 
 def _scores(hits: Sequence[Hit], relevant: Mapping[str, int]) -> dict[str, float]:
-    """Return scores that decrease with the rank; ids would decide between equal ones."""
+    """Return scores that decrease with the rank; with equal scores, the order would be by id."""
     scores: dict[str, float] = {}
     for rank, hit in enumerate(hits):
         name = next((one for one in (hit.id, *hit.places) if one in relevant), hit.id)

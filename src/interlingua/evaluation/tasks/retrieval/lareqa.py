@@ -53,7 +53,7 @@ class LAReQA(PassageTask):
     The candidates are the sentences of all paragraphs in all languages, embedded without context.
     The whole ranking counts.
 
-    - ``map``: all languages' answers are relevant, the question's own among them;
+    - ``map``: the answers in all languages are relevant, also that in the question's language;
     - ``map_without_own_answer``: the answer in the question's own language is taken out of the
       pool, so that the first right sentence is in another language; all other sentences of the
       question's language stay;
@@ -154,7 +154,7 @@ def _average_precisions(
     # never found
     counts = np.array([len(_right(judged[query])) for query in questions.texts])
     others = np.array([len(_in_other_languages(name, judged[query])) for query in questions.texts])
-    # the padding reads passage 0, which is harmless, as it has rank 0 anyway
+    # padding reads the entry of passage 0; this has no effect, because padding has rank 0
     removed = is_own[np.maximum(relevant, 0)]
     found = {
         MAP: question_average_precision(ranks, counts),
@@ -174,7 +174,7 @@ def _whole_pool(pools: Mapping[str, EmbeddedPassages]) -> tuple[list[str], Float
     """
     ids = [f"{name}/{passage}" for name, pool in pools.items() for passage in pool.ids]
     vectors = np.concatenate([np.asarray(pool.vectors) for pool in pools.values()])
-    # relevant_ranks takes the earlier row of equals, so the order of rows makes the tie rule
+    # of equals, relevant_ranks ranks the earlier row first, so the order of rows decides ties
     order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
     return [ids[row] for row in order], vectors[order]
 

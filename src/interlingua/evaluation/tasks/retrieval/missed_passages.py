@@ -1,4 +1,4 @@
-"""Questions with a wrong first passage, kept for a reader.
+"""Questions with a wrong first passage, kept as examples for people to read.
 
 Passages are not held in memory, so the texts of those that are shown are looked up in one more
 pass over the collection.
@@ -25,8 +25,8 @@ def misses(
 ) -> list[Example]:
     """Return a bounded sample of the questions with a wrong first passage.
 
-    Passages are ``sw/12``, the set's name and the id, instead of their texts. The expected one is
-    the first of the relevant passages in the question's own language.
+    In place of its text, a passage has the form ``sw/12``: the set's name and the passage's id. The
+    expected passage is the first relevant one in the question's own language.
 
     Args:
         run: rankings, best first.
@@ -69,7 +69,7 @@ def with_texts(
     codes: Mapping[str, str],
     measure: str,
 ) -> dict[str, tuple[Example, ...]]:
-    """Return the examples with the passages' texts, from one pass over each set that has any.
+    """Return the examples with the passages' texts, from one pass over each set with such passages.
 
     Args:
         missed: subset -> results of ``misses``.

@@ -14,9 +14,9 @@ from interlingua.evaluation.key_index import KEY_BYTES, KeyIndex
 class PassageIds(Sequence[str]):
     """Ids in the order of their passages, in little memory.
 
-    Each takes its bytes plus 8 for its end; in a list it would take about 70.
+    Each id takes its own bytes plus 8 for the offset of its end; in a list it would take about 70.
 
-    While ids are added, another 24 bytes per id detect duplicates; see ``KeyIndex``.
+    While ids are added, another 24 bytes per id are used to detect duplicates; see ``KeyIndex``.
 
     Args:
         language: of the passages, named in errors.

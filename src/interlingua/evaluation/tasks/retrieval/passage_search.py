@@ -35,7 +35,7 @@ class Questions(NamedTuple):
         name: of their set.
         language: its code.
         judged: question -> passage of the set -> relevance.
-        texts: of those that have one.
+        texts: texts of the judged questions that have one.
         vectors: of the texts, in their order.
     """
 
@@ -69,7 +69,7 @@ def search_pools(
     ids = [pool.ids for pool in pools.values()]
     # column c of the joined tables is of pool owners[c]
     owners = np.repeat(np.arange(len(ids)), [one.indices.shape[1] for one in found])
-    # the score of the last place of each query: ids are made only for the candidates above it
+    # the lowest of each query's best 100 scores: ids are made only for candidates that reach it
     edge = max(0, scores.shape[1] - DEPTH)
     least = np.partition(scores, edge, axis=1)[:, edge]
     run: dict[str, dict[str, float]] = {}

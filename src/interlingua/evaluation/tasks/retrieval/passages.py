@@ -138,7 +138,7 @@ class PassageTask(LanguageTask):
         for name, one in sets.items():
             for portion in portions(one.passages(), STREAM_PORTION_TEXTS):
                 # round robin over all languages, so that parts have equal sizes although languages
-                # have not
+                # have different sizes
                 if (next(numbers) - shard[0]) % shard[1] == 0:
                     keep_passages(encoder, portion, codes[name])
                 progress.note(f"{name} passages")
@@ -190,7 +190,7 @@ class PassageTask(LanguageTask):
         ids = PassageIds(language)
         digest = hashlib.sha256()
 
-        # one pass: the digest is taken of what is read, and ids are kept of what is embedded
+        # a single pass reads the passages for the digest, keeps their ids and embeds them
         def read() -> Iterator[PoolPassage]:
             for passage in one.passages():
                 digest.update("\t".join(passage).encode() + b"\n")

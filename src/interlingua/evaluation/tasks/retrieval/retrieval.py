@@ -158,7 +158,7 @@ class Miracl(RetrievalTask):
 class Beir(RetrievalTask):
     """Any passages, queries and judgments in BEIR's layout, or a folder of them per language.
 
-    A single set does not specify its language: name it as the only one of ``languages``.
+    The files of a single set do not specify its language: pass that language as ``languages``.
 
     Attributes:
         split: the file of ``qrels/`` to use.

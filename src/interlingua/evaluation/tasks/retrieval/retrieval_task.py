@@ -52,7 +52,7 @@ class RetrievalTask(PassageTask):
 
     Attributes:
         precision: the format of passages in the search: float32, int8, or bits (``binary``);
-            ``hamming`` also has the questions in bits, as binary indexes do.
+            ``hamming`` converts the questions to bits too, as binary indexes do.
         rescore: number of candidates that are found in int8 or bits and ranked again in float32,
             100 or more; 0 for none.
         bm25: score BM25 too, and its fusion with the encoder (reciprocal ranks), in the question's
@@ -114,7 +114,7 @@ class RetrievalTask(PassageTask):
                 notes = (tuning_note(tuned, self.bm25_tuned_on),)
             runs["bm25_"] = self._bm25(questions, sets[name], pools[name].ids, tuned)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
-        # a system's name precedes its metrics, none for the encoder
+        # the metrics of a system have its name as a prefix; the encoder's have no prefix
         values = {}
         for system, run in runs.items():
             for metric, of_query in ranking_metrics(judged, run).items():
@@ -211,7 +211,7 @@ class RetrievalTask(PassageTask):
 
 
 def passage_texts(one: RetrievalSet) -> Iterator[str]:
-    """Yield each passage with its title, so that a collection of millions is never in memory."""
+    """Yield each passage with its title; a collection of millions is never held in memory."""
     for passage in one.passages():
         yield f"{passage.title} {passage.text}".strip()
 

@@ -66,7 +66,7 @@ class PairClassificationTask(LanguageTask):
         # average precision is 1 or 0 then, whatever the encoder
         if len(set(pairs.positive)) < 2:
             raise DataError(
-                f"{key}: all pairs have the same label; expected pairs with either label",
+                f"{key}: all pairs have the same label; expected pairs of both labels",
                 path=folder,
             )
         return Unit(
@@ -84,7 +84,7 @@ class PairClassificationTask(LanguageTask):
         first = encoder.encode(unit.data.first, language=language)
         second = encoder.encode(unit.data.second, language=language)
         positive = np.array(unit.data.positive)
-        # boolean gold: comparison resamples the average precision from it, see ``Items``
+        # because the gold is boolean, comparisons resample the average precision; see ``Items``
         items = Items(cosines(first, second), positive)
         scores = {
             "average_precision": pair_average_precision(items.values, positive),
@@ -120,7 +120,7 @@ class PairMRPC(PairClassificationTask):
 class PairXNLI(PairClassificationTask):
     """XNLI (Conneau et al. 2018): does the premise entail the hypothesis, or not?
 
-    ``xnli_15of15`` are its languages.
+    The group ``xnli_15of15`` has all its languages.
 
     Attributes:
         split: dev, 2,490 pairs per language, or test, 5,010.
@@ -143,7 +143,7 @@ class PairXNLI(PairClassificationTask):
 
     def size(self) -> int | None:
         """Return the number of pairs of the split; each of the three labels is a third."""
-        # without the neutral pairs, a third of all
+        # the neutral pairs are a third of all pairs
         pairs = {"dev": 2490, "test": 5010}.get(self.split)
         if pairs is not None and self.neutral == "left_out":
             return pairs * 2 // 3

@@ -33,13 +33,13 @@ DECIMALS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityTask(LanguageTask):
-    """Spearman's and Pearson's correlations of cosines with judgments, fractions.
+    """Spearman's and Pearson's correlations of cosines with judgments, as fractions.
 
     ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs. A
-    group's interval is that of its mean. Sets of one size are resampled together, because many
-    repeat their pairs in other languages. If the size of a set is not the protocol's, the folder's
-    name is appended to the task's, and there are no groups of papers. ``files`` returns the sets by
-    name.
+    group's interval is that of its mean. Sets of equal size are resampled together, because many of
+    them have the same pairs in other languages. If the size of a set is not the protocol's, the
+    folder's name is appended to the task's, and there are no groups of papers. ``files`` returns
+    the sets by name.
 
     Attributes:
         languages: languages, or pairs of them (``en-ar``), to score; all sets of the protocol by
@@ -124,8 +124,8 @@ class SimilarityTask(LanguageTask):
             return protocol or dict(files)
         names: set[str] = set()
         for item in self.languages:
-            # look for the name of a set, with its languages in either order, before a language,
-            # which several sets may have
+            # an item may be the name of a set, with its languages in either order; only if there is
+            # no such set, it is a language, which several sets may have
             turned = "-".join(reversed(item.split("-")))
             found = [name for name in (item, turned) if name in files]
             if not found:

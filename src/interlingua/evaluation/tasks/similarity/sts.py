@@ -156,7 +156,7 @@ class STS12to16(SimilarityTask):
     """The English sets of SemEval 2012 to 2016.
 
     A year's group has the mean over its sets and, as ``spearman_pooled``, one correlation over all
-    its pairs, which mteb and SimCSE report. ``sts12_16`` is the mean of each of the two over the
+    its pairs, which mteb and SimCSE report. The group ``sts12_16`` has the means of both over the
     years; the number in the group's name counts the sets. ``all`` is the mean over the sets.
     """
 
@@ -236,7 +236,7 @@ class Sick(SimilarityTask):
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
-        """Read one set of all splits."""
+        """Read the pairs of all requested splits as one set."""
         missing = [split for split in self.splits if split not in files]
         if missing:
             raise DataError(

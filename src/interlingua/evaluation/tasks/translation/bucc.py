@@ -3,7 +3,7 @@
 Two monolingual texts hold some translations of each other, the gold pairs. Pairs are mined by
 margin, those above a threshold are extracted, and F1 compares them with the gold. The three
 protocols here are not comparable: the threshold is from other data than those it is scored on
-(``BuccMargin``), from the very same (``BuccBestF1``), or there is none (``BuccMTEB``).
+(``BuccMargin``), from the same data (``BuccBestF1``), or there is none (``BuccMTEB``).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class BuccTask(StreamedTask):
         Raises:
             DataError: the gold of its split is missing, or a file is broken.
         """
-        # a threshold from any other split than training is scored on that split itself
+        # only a threshold from training is scored on test; any other is scored on its own split
         return read_bucc_pair(folder, name, self.split, with_test=self.uses_test)
 
     def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
@@ -146,7 +146,7 @@ class BuccMargin(BuccTask):
     each with the other's threshold.
 
     Attributes:
-        k: neighbors scored, and averaged over in the margin.
+        k: number of neighbors that are scored, and over which the margin averages.
         margin: ratio, distance or absolute (plain cosine).
         retrieval: max, intersection, forward or backward.
         seed: of the two halves.
@@ -171,7 +171,7 @@ class BuccMargin(BuccTask):
         return replace(result, main_metric="f1_crossvalidated")
 
     def result_name(self, found: Findings) -> str:
-        """Return the result's name; without test data it is that of another protocol."""
+        """Return the result's name; without test data, ``_training`` is appended."""
         if found.is_official and not _is_held_out(found.subsets):
             return f"{self.name}_{TRAINING}"
         return super().result_name(found)
@@ -215,8 +215,8 @@ class BuccMargin(BuccTask):
         rows = []
         vectors = []
         for side, language in zip((data.source, data.target), languages, strict=True):
-            # distinct texts in the order of their first rows; -1 for one that occurs there twice,
-            # which takes part in the search and is dropped after it
+            # distinct texts in the order of their first rows; -1 marks a repeated text, which takes
+            # part in the search and is dropped after it
             counts = Counter(side.texts)
             row_of = {text: row for row, text in enumerate(side.texts)}
             row_of |= {text: -1 for text, count in counts.items() if count > 1}
@@ -239,8 +239,8 @@ class BuccBestF1(BuccTask):
     is approximate by default, and finds less.
 
     Attributes:
-        k: neighbors scored, and averaged over in the margin.
-        least: least score of a pair, a ratio.
+        k: number of neighbors that are scored, and over which the margin averages.
+        least: minimum score of a pair, a ratio margin.
         examples: extracted pairs that are not gold, as in EMS's Table VIII, kept next to the
             result; per language pair, 0 for none.
     """

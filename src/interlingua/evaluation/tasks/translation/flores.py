@@ -11,7 +11,7 @@ from interlingua.corpus.formats.evaluation_sets import aligned_files, one_each
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import (
     ALIGNED,
-    FLORES,
+    FLORES_FOLDERS,
     choose_languages,
     full_code,
     language_pair,
@@ -45,13 +45,13 @@ class FloresP1(PairwiseSearch):
     pairs are scored.
 
     Attributes:
-        languages: languages to pair with each other, pairs of them (``de-en``), of which both
-            directions are scored, or the groups ``muse`` and ``low_resource``, each paired within
-            itself.
+        languages: languages to pair with each other; pairs of languages (``de-en``), scored in
+            both directions; or the groups ``muse`` and ``low_resource``, in which all languages are
+            paired with each other.
     """
 
     name: ClassVar[str] = "flores_p_at_1"
-    folders: ClassVar[Sequence[str]] = (FLORES,)
+    folders: ClassVar[Sequence[str]] = FLORES_FOLDERS
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = "flores_p_at_1"
 

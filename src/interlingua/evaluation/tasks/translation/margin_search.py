@@ -34,7 +34,7 @@ class MarginSearch(TranslationTask):
     ``..._pooled``, the share over all its sentences, LASER's average.
 
     Attributes:
-        k: neighbors scored, and averaged over in the margin.
+        k: number of neighbors that are scored, and over which the margin averages.
     """
 
     higher_is_better: ClassVar[bool] = False
@@ -73,7 +73,7 @@ class MarginSearch(TranslationTask):
         return self.main_metric, f"{self.main_metric}_distance", f"{self.main_metric}_absolute"
 
     def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
-        """Return the kinds of further candidates that errors are counted by."""
+        """Return the kinds of further candidates by which errors are counted."""
         return sorted({one.kind for one in altered})
 
     def is_official(self, altered: Sequence[Altered]) -> bool:

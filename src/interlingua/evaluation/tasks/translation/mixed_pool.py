@@ -18,7 +18,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     ALIGNED,
     ENGLISH,
-    FLORES,
+    FLORES_FOLDERS,
     check_enough,
     content_sha256,
 )
@@ -82,7 +82,7 @@ class MixedPool(LanguageTask):
         "same_language_bias",
         "same_language_bias_without_translations",
     )
-    folders: ClassVar[Sequence[str]] = (FLORES,)
+    folders: ClassVar[Sequence[str]] = FLORES_FOLDERS
     reader: ClassVar = language_files
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published
@@ -123,7 +123,7 @@ class MixedPool(LanguageTask):
     def parts(self, data: Path) -> list[str]:
         """Return the chosen languages; each may be scored separately.
 
-        A pool of some of the languages is another pool, so its result's data differ.
+        A pool of only some of the languages is another pool, so the data of its result differ too.
         """
         files = choose_files(data, self.languages, also=self._also(data))
         folder = next(iter(files.values())).parent
@@ -176,7 +176,7 @@ def _examples(
 def _example(
     pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, number: int, line: int
 ) -> Example:
-    """Return the nearest sentence in place of a translation that was not found."""
+    """Return an example: a translation that was not found, and the nearest sentence instead."""
     codes = texts.languages
     expected = _missed_language(pool.found_among_all[number, line], number, codes)
     # nearest_other numbers the sentences through all languages: language * lines + line

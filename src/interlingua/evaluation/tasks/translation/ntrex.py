@@ -75,8 +75,8 @@ class NtrexXSim(MarginSearch):
 
     References in English are scored only if requested.
 
-    The files are those of github.com/MicrosoftTranslator/NTREX. With 1,997 sentences the result has
-    the task's name, with any other number the folder's name is appended.
+    The files are those of github.com/MicrosoftTranslator/NTREX. With 1,997 sentences, the result
+    has the task's name; with any other number, the folder's name is appended.
     """
 
     name: ClassVar[str] = "ntrex_xsim"
@@ -118,8 +118,8 @@ class NtrexF1(PairwiseSearch):
 
     Attributes:
         languages: which to pair; all by default, without the references in English.
-        directions: ``english`` pairs each language with English, ``mteb`` takes mteb's 1,916
-            ordered pairs, each with both languages among those chosen.
+        directions: ``english`` pairs each language with English; ``mteb`` takes those of mteb's
+            1,916 ordered pairs of which both languages are chosen.
     """
 
     name: ClassVar[str] = "ntrex_f1"
@@ -183,7 +183,7 @@ class NtrexF1(PairwiseSearch):
             chosen = [subset for subset in found.subsets if subset.name.split("-")[side] == ENGLISH]
             if chosen:
                 groups[f"{name}_{len(chosen)}"] = chosen
-        # of mteb's pairs those that were scored, counted in both directions
+        # those of mteb's pairs that were scored, counted in both directions
         if self.directions == "mteb":
             names = []
             for first, second in mteb_pairs():

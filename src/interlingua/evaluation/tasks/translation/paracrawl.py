@@ -51,9 +51,9 @@ class ParaCrawlRetrieval(StreamedTask):
 
     Only the k nearest candidates of a query are scored, by the ratio margin. A candidate's mean is
     taken over its k nearest queries. The paper specifies neither the direction nor the sentences.
-    Here English is the query side by default, and both are drawn at random from all pairs of the
-    files, in one pass that holds only the sample. Of pairs that share a text, only the first is
-    kept. ``accuracy_cosine`` is the same without a margin.
+    Here English is the query side by default, and queries and candidates are drawn at random from
+    all pairs of the files, in one pass that holds only the sample in memory. Of pairs that share a
+    text, only the first is kept. ``accuracy_cosine`` is the same without a margin.
 
     The folder contains bitexts of any format with both languages in their names, one of them
     English (``en-de.txt.gz``, ``de-en.tmx``, ``ParaCrawl.de-en.de`` next to
@@ -64,8 +64,8 @@ class ParaCrawlRetrieval(StreamedTask):
         languages: languages to score; all by default.
         queries: number of queries.
         candidates: sentences to choose from; fewer if the files have fewer pairs.
-        direction: en-x asks in English, x-en in the other language.
-        k: neighbors scored, and averaged over in the margin.
+        direction: with en-x, queries are in English; with x-en, in the other language.
+        k: number of neighbors that are scored, and over which the margin averages.
         seed: of the draw.
         examples: wrong neighbors kept next to the result, per language; 0 for none.
     """
@@ -74,7 +74,7 @@ class ParaCrawlRetrieval(StreamedTask):
     main_metric: ClassVar[str] = "accuracy"
     folders: ClassVar[Sequence[str]] = ("paracrawl", "ParaCrawl")
     expected: ClassVar[str] = (
-        "bitexts with English named after their languages (en-de.txt.gz, de-en.tmx)"
+        "bitexts with English, named after their languages (en-de.txt.gz, de-en.tmx)"
     )
 
     queries: Annotated[int, AtLeast(1)] = 2_000
@@ -196,7 +196,7 @@ class ParaCrawlRetrieval(StreamedTask):
 
 
 def _english_first(files: Sequence[Path], code: str) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of all files that are in these languages and have two texts."""
+    """Yield the pairs of English and the other language whose two texts are not empty."""
     for path in files:
         for pair in read_pairs(path):
             if pair.source_language != ENGLISH:

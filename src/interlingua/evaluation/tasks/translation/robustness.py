@@ -16,7 +16,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     ALIGNED,
     ENGLISH,
-    FLORES,
+    FLORES_FOLDERS,
     full_code,
 )
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
@@ -41,7 +41,7 @@ class Forms(NamedTuple):
 
     Attributes:
         clean: the pool of different sentences. Sentences that have the form come first.
-        variants: their form, in the same order.
+        variants: the other forms of these sentences, in the same order.
     """
 
     clean: list[str]
@@ -61,22 +61,23 @@ class Robustness(LanguageTask):
     - ``accuracy``: share of the forms whose nearest neighbor, among all original sentences of the
       language, is their own sentence.
 
-    Points and typos are drawn by language, form and sentence, so that the numbers of
-    two encoders are of the same texts.
+    The random choice of points and typos depends only on language, form and sentence, so that all
+    encoders are scored on the same texts.
 
     Attributes:
         languages: which to score; by default ten languages (``DEFAULT_LANGUAGES``), if they are
             all present, else all.
         forms: which to score; all by default.
-        sentences: of each language, from the first on; repeated ones count once.
-        examples: forms that found another sentence, kept next to the result, per subset; 0 for
-            none.
+        sentences: number of sentences of each language, taken from the start of its file; repeated
+            ones count once.
+        examples: forms whose nearest sentence is not their own, kept next to the result, per
+            subset; 0 for none.
     """
 
     name: ClassVar[str] = "robustness"
     main_metric: ClassVar[str] = "cosine"
     shown: ClassVar[Sequence[str]] = ("accuracy",)
-    folders: ClassVar[Sequence[str]] = (FLORES,)
+    folders: ClassVar[Sequence[str]] = FLORES_FOLDERS
     reader: ClassVar = language_files
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published
@@ -88,7 +89,7 @@ class Robustness(LanguageTask):
     def __post_init__(self) -> None:
         super().__post_init__()
         given: object = self.forms
-        # A list, as it is read from JSON, is as good as a tuple, and so is a single name.
+        # A list, as it is read from JSON, and a single name are accepted too.
         forms = (given,) if isinstance(given, str) else tuple(self.forms)
         object.__setattr__(self, "forms", forms)
         check_variants(forms, "forms")

@@ -83,7 +83,7 @@ class TranslationTask(LanguageTask):
         """Return the keys of the language pairs to score."""
         languages = {key: pair.source for key, pair in files.items()}
         names = {key: pair.name for key, pair in files.items()}
-        # a request for German and English means German, where English is on the other side
+        # if English is the target, a request for German and English means only German
         pivots = {pair.target for pair in files.values()}
         return choose_languages(
             self.languages, languages, self.paper_groups, folder, names=names, pivots=pivots
@@ -103,7 +103,7 @@ class TranslationTask(LanguageTask):
         )
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """Return the groups: all, each kind of script and, for the protocol's data, the papers'."""
+        """Return the groups: all, by script and, for the protocol's data, those of papers."""
         groups: Mapping[str, Sequence[str]] = {}
         if self.is_protocol(found):
             groups = self.paper_groups
@@ -148,7 +148,7 @@ def aligned_pairs(folder: Path, target: str) -> dict[str, TranslationPair]:
     spelled = {full_code(code): code for code in files}
     if target not in spelled:
         raise DataError(
-            f"{target}.txt not found, the language to retrieve; add the file", path=folder
+            f"{target}.txt, the file of the language to retrieve, not found; add it", path=folder
         )
     last = files.pop(spelled[target])
     pairs = {}
@@ -163,8 +163,8 @@ def translation_pairs(folder: Path, target: str | None = None) -> dict[str, Tran
 
     Args:
         folder: of line-aligned ``<lang>.txt`` files or of ``<a>-<b>.tsv`` pairs.
-        target: the language to retrieve; by default English of aligned files, the second one of
-            pairs.
+        target: the language to retrieve; by default English for aligned files, and the second
+            language of each file for pairs.
 
     Raises:
         DataError: the folder has aligned files, but none in the target language, or two in one

@@ -23,7 +23,7 @@ from interlingua.evaluation.data.augmented_sets import (
     read_altered,
     write_altered,
 )
-from interlingua.evaluation.data.folders import ALIGNED, ENGLISH, FLORES, full_code
+from interlingua.evaluation.data.folders import ALIGNED, ENGLISH, FLORES, FLORES_FOLDERS, full_code
 from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.translation.margin_search import MarginSearch
@@ -38,8 +38,8 @@ class XSimPP(MarginSearch):
 
     In addition to the error rates of ``MarginSearch``, the scores include the share of sentences
     for which an altered form of the right sentence was retrieved, by kind of alteration
-    (``errors_<kind>``), and the share of other errors (``errors_misaligned``). LASER prints them as
-    counts. They sum to ``xsim_pp``.
+    (``errors_<kind>``), and the share of other errors (``errors_misaligned``). LASER prints these
+    errors as counts. The shares sum to ``xsim_pp``.
 
     The task needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the
     folder, or in one next to it named ``<folder>_augmented``. Files that ``xsim_pp_generated``
@@ -51,7 +51,7 @@ class XSimPP(MarginSearch):
 
     name: ClassVar[str] = "xsim_pp"
     main_metric: ClassVar[str] = "xsim_pp"
-    folders: ClassVar[Sequence[str]] = (FLORES,)
+    folders: ClassVar[Sequence[str]] = FLORES_FOLDERS
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FLORES
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
@@ -113,8 +113,8 @@ class XSimPPGenerated(MarginSearch):
     retrieved, ``errors_misaligned`` that of other errors. They sum to ``xsim_pp_generated``.
 
     Attributes:
-        target: the language to retrieve and alter; by default English of aligned files, the second
-            one of pairs.
+        target: the language to retrieve and alter; by default English for aligned files, and the
+            second language of each file for pairs.
         kinds: of alterations; all of ``number``, ``entity``, ``negation``, ``antonym``,
             ``word_order`` by default.
         per_sentence: altered forms of a sentence per kind, at most.
@@ -124,7 +124,7 @@ class XSimPPGenerated(MarginSearch):
 
     name: ClassVar[str] = "xsim_pp_generated"
     main_metric: ClassVar[str] = "xsim_pp_generated"
-    folders: ClassVar[Sequence[str]] = (FLORES, "heldout")
+    folders: ClassVar[Sequence[str]] = (*FLORES_FOLDERS, "heldout")
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FLORES
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
