@@ -157,5 +157,5 @@ def test_shapes_that_llama_cpp_lacks_are_refused(encoder, static_encoder, tmp_pa
 
 def test_a_missing_package_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "gguf", None)
-    with pytest.raises(MissingExtraError, match=r"interlingua\[gguf\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[gguf\]"):
         write_gguf(encoder_of(unigram()), tmp_path / "m.gguf", name="m")

@@ -37,5 +37,5 @@ def test_wrong_is_what_is_clearly_something_else(check, text, language, wrong):
 
 def test_without_py3langid_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
-    with pytest.raises(MissingExtraError, match=r"interlingua\[langid\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[langid\]"):
         LanguageCheck(0.8)

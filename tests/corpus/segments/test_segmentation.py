@@ -62,7 +62,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, language, module
     for name in [name for name in sys.modules if name.split(".")[0] == module] + [module]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
-        MissingExtraError, match=rf"package {package} .*interlingua\[pretokenizers\]"
+        MissingExtraError, match=rf"package {package} .*pip install .*\[pretokenizers\]"
     ):
         ems("x", language)
 

@@ -66,7 +66,7 @@ def test_a_pipe_is_refused(tmp_path):
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(MissingExtraError, match=r"interlingua\[parquet\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[parquet\]"):
         require_pyarrow()
 
 

@@ -231,5 +231,5 @@ def test_texts_are_not_held(monkeypatch):
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "Stemmer", None)
     analyzer.cache_clear()
-    with pytest.raises(MissingExtraError, match=r"package PyStemmer .*interlingua\[bm25\]"):
+    with pytest.raises(MissingExtraError, match=r"package PyStemmer .*pip install .*\[bm25\]"):
         BM25Index.build(["a"], ["x"], language="en")

@@ -46,7 +46,7 @@ def test_it_cuts_what_we_cut(prompted):
 
 def test_sentence_transformers_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtraError, match=r"interlingua\[sentence-transformers\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[sentence-transformers\]"):
         load_encoder(str(tmp_path), backend="sentence-transformers")
 
 
