@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 TINY = 1e-30
 """The smallest value of a positive divisor: division by a smaller number would overflow."""
 NEARLY_ONE = 1 - 1e-9
-"""The largest value below 1: float32 would round more to 1."""
+"""The largest allowed value of a number that must be below 1."""
 MANY = 10**12
 """An upper bound for numbers of steps, sentences or seconds, which no run reaches."""
 

@@ -149,7 +149,7 @@ def look_up_language(code_or_name: str) -> LanguageTag | None:
         return None
     if script is None or script == language.script:
         return LanguageTag(language, region)
-    # Look up the script with the code itself, or else with the language's code of three letters.
+    # Find the language in this script by its code as given, or else by its code of three letters.
     written = index.get(f"{base}-{script.lower()}")
     if written is None:
         written = index.get(f"{language.iso3}-{script.lower()}")
@@ -284,7 +284,8 @@ def is_locale(first: str, second: str) -> bool:
     other = look_up_language(second)
     if other is None:
         return True
-    if other.language.iso3 == spoken[0].iso3:  # "es" is a language and its country
+    # The second part is the code of a country and also of its most usual language, such as "es".
+    if other.language.iso3 == spoken[0].iso3:
         return other.language.iso3 == language.language.iso3
     return second.lower() not in _LANGUAGE_FIRST
 

@@ -62,7 +62,7 @@ class Declaration:
         short: one-letter flag.
         envvar: environment variable that provides the default on the command line.
         metavar: name of the value in ``--help``.
-        is_argument: whether it is positional.
+        is_argument: whether it is positional, on the command line and in Python.
         is_positional: whether it may be passed without its name in Python.
         is_in_memory: whether only Python has it, because its value is not a text.
         is_required: whether the command line requires it, because the command writes the result to
@@ -139,8 +139,9 @@ class Options(CheckedSettings):
         argument cannot be omitted.
 
         Args:
-            first: the first positional value, which is the second argument if the first one was
-                omitted; None = there is none.
+            first: the first value that was passed without a name. If the caller omitted the first
+                argument, this is the value of the second one. None = no value was passed without a
+                name.
             given: all values passed by name.
 
         Returns:

@@ -50,8 +50,9 @@ def _absolute(hint: Any, value: Any) -> Any:
     if isinstance(value, Path):
         return value.absolute()
     if isinstance(value, tuple):
-        # The type of the items. For tuple[X, ...] | None this is the type of the tuple, whose
-        # arguments contain X as well. A bare tuple has no type of items.
+        # The type of the items. For tuple[X, ...] | None it is tuple[X, ...] instead, which works
+        # too: the check below also looks for PathText in the arguments of a type. A bare tuple has
+        # no type of items.
         inner = (*typing.get_args(hint), None)[0]
         return tuple(_absolute(inner, item) for item in value)
     # The second case is PathText | None.
@@ -99,7 +100,7 @@ def expand_path(value: str) -> str:
         ConfigError: a variable is not set.
     """
     expanded = os.path.expanduser(os.path.expandvars(value))
-    # expandvars leaves a variable that is not set as it is; a folder called $X must not be made.
+    # expandvars does not replace a variable that is not set; a folder called $X must not be made.
     if "$" in expanded:
         variable = expanded[expanded.index("$") :].split("/")[0]
         raise ConfigError(

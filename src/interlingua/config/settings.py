@@ -39,7 +39,8 @@ class _CheckedCall(abc.ABCMeta):
     @property
     def __signature__(cls) -> inspect.Signature:
         """Return the signature of the generated constructor, without the instance."""
-        constructor: Any = getattr(cls, "__init__")  # noqa: B009 -- mypy would use an instance's
+        # For ``cls.__init__``, mypy would use the ``__init__`` of an instance.
+        constructor: Any = getattr(cls, "__init__")  # noqa: B009
         made = inspect.signature(constructor)
         return made.replace(parameters=list(made.parameters.values())[1:])
 

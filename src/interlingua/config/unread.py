@@ -60,7 +60,8 @@ def train_key_hint(section: str, values: Any) -> str:
     """Return a hint on how to set a key of train's files in another verb; empty for other sections.
 
     Args:
-        section: ``run`` of ``--set run.threads=1``, passed to a verb that reads no such file.
+        section: name of the section, such as ``run`` if ``--set run.threads=1`` was passed to a
+            verb that does not read train's files.
         values: the keys of the section with their values.
     """
     if section not in TRAIN_SECTIONS or not isinstance(values, Mapping):

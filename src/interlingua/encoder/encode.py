@@ -2,10 +2,10 @@
 
 Texts pass through three stages, a window at a time: they are tokenized, encoded and collected. A
 thread tokenizes the next window while the current one is encoded. The rows of a window are sorted
-by length, since the attention computes sentences of about equal length in the fewest groups. The
-sorted rows are cut into batches of a limited number of tokens, since the time and memory of a batch
-depend on its tokens, not on its sentences. The vectors are put back in the order of the texts and
-collected, or appended to a ``.npy`` file.
+by length: the attention computes sentences of about equal length together, as one group, and sorted
+rows form the fewest groups. The sorted rows are cut into batches of a limited number of tokens,
+since the time and memory of a batch depend on its tokens, not on its sentences. The vectors are put
+back in the order of the texts and collected, or appended to a ``.npy`` file.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class EncodeReport:
 
 
 class EncodingModel(Protocol):
-    """The interface of a model that encoding texts needs; ``Encoder`` implements it."""
+    """The interface that a model must have to encode texts; ``Encoder`` implements it."""
 
     backbone: Backbone
     post_pooling: PostPooling

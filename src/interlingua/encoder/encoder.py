@@ -98,7 +98,7 @@ class Encoder(nn.Module):
     """Number of sentences whose activations are held at a time in training, see
     ``encoder/gradcache.py``; None = all."""
     shared_passes: SharedPasses | None = None
-    """Forward passes that the terms of a sum of training methods share while the loss is computed;
+    """Forward passes that several training methods share while the sum of their losses is computed;
     if ``gradcache_sentences`` is set, nothing is shared."""
     compute_dtype: Dtype = "float32"
     """Default dtype of ``encode``; ``load`` sets it."""
@@ -351,7 +351,8 @@ class Encoder(nn.Module):
             truncate_dim: number of first elements to keep of each vector; the cut vectors are
                 scaled again.
             out: a ``.npy`` file to write instead of an array in memory; it appears when all texts
-                are embedded. Only then NaN or infinity in a vector is an error.
+                are embedded. NaN or infinity in a vector is an error only if ``out`` is set or
+                ``precision`` is not float32.
             report: counts texts, tokens and cut texts. Without a report, the first call that
                 cuts texts logs a warning with their number.
 

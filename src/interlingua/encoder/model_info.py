@@ -118,7 +118,7 @@ def encoding_text(encoder: Any, prompt: str | None) -> str:
 def prompt_text(encoder: Any, prompt: str | None) -> str:
     """Return the text to put before every text: see ``EncodingSettings.prompt_text``.
 
-    A function has no named prompts, so its prompt is the text itself.
+    A function has no named prompts, so ``prompt`` is itself the text to put before.
     """
     settings = getattr(encoder, "settings", None)
     if isinstance(settings, EncodingSettings):

@@ -37,7 +37,7 @@ class PairTemplate(NamedTuple):
     opening_tokens: int
     """Number of special tokens before a single sentence (1 for ``<s>`` or ``[CLS]``)."""
     separator: tuple[int, ...]
-    """Ids between ``a``, closing token included, and ``b``: another ``</s>`` for XLM-R, nothing for
+    """Ids between ``a`` (with its closing token) and ``b``: another ``</s>`` for XLM-R, nothing for
     BERT."""
 
     @classmethod

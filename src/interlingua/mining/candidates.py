@@ -325,7 +325,7 @@ def _score_block(
 
 
 def without_partners(neighbors: Neighbors, partners: Int64[ndarray, " n"]) -> Neighbors:
-    """Remove the partner of each text from its neighbors; repeat the last other one in its place.
+    """Remove the partner of each text from its neighbors, and repeat the last remaining neighbor.
 
     Args:
         neighbors: of n texts, the nearest first.

@@ -270,7 +270,7 @@ class Hubness(Check):
     """Neither side is the nearest of many texts."""
 
     name = "hub"
-    measures = "texts that have one side as their nearest, scaled to sides of equal size"
+    measures = "texts that have one side as their nearest, scaled to corpora of equal size"
     reason = "hub"
     label = "texts that have one side as their nearest"
     default_limit = 20
@@ -484,7 +484,7 @@ def hubs_of(
         hub_y: the same for its target, counted over the sources.
         n: texts of the sources' side.
         m: texts of the targets' side. If this side has more texts, a source is the nearest of
-            ``m / n`` texts on average, and its number is divided by ``m / n``.
+            ``m / n`` texts on average, so ``hub_x`` is divided by ``m / n``.
     """
     source_hubs = hub_x / max(1.0, m / n)
     target_hubs = hub_y / max(1.0, n / m)
@@ -541,8 +541,9 @@ def number_agreement(source: str, target: str) -> float:
     """Compute the share of the numbers of both sides that agree, in the digits of any script.
 
     It is 1 if neither side has a number, and ``ONE_SIDED`` if only one side has any: the other side
-    may spell them out. Groups of three digits are one number (``1,000``, ``1.000``, ``1 000``). A
-    number ends at other signs, so that ``3.5`` and ``3,5`` agree, and ``12.05.`` and ``05/12`` do.
+    may spell them out. Groups of three digits are one number (``1,000``, ``1.000``, ``1 000``). Any
+    other sign between digits separates two numbers, so that ``3.5`` agrees with ``3,5``, and
+    ``12.05.`` with ``05/12``.
     Leading zeros are ignored. If both texts have no letter, such as dates and versions, all numbers
     have to agree; otherwise the share is 0.
     """

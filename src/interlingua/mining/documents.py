@@ -4,9 +4,8 @@ If both sides say which document each line belongs to, a translation is searched
 matching documents only. Each pair of documents is a small search of its own. If the matched
 document is short, the k nearest of a text are all texts of this document, so their mean says little
 about the text. The mean of the margin is therefore taken over the k nearest among the document and
-a sample of all texts of the other side, the background. The neighbors in the background are
-searched for a group of documents at a time, as large products are much faster than many small
-ones.
+a sample of all texts of the other side, the background. One search in the background serves a
+group of documents, as one large matrix product is much faster than many small ones.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ class ScoredPairs(NamedTuple):
         pairs: as they came.
         scores: margins, or cosines; 0 where a side is blank.
         cosines: of both sides.
-        hubs: how many of the texts that are scored together have one side as their nearest, the
-            larger number of the two sides; 0 without a window.
+        hubs: how many of the texts that are scored together have the source as their nearest, or
+            the target, whichever number is larger; 0 without a window.
         columns: further known values of each pair.
         lines: of each pair, see ``PairRow``.
     """
@@ -124,7 +124,7 @@ class Filter:
         checks: that measure and reject pairs.
         languages: of source and target.
         calibration: gives probabilities.
-        folder: for the memory of the checks; None = in memory.
+        folder: where the checks record earlier pairs; None = in memory.
         judgments: answers to some pairs, which decide in place of the score and the checks.
 
     Attributes:
@@ -141,8 +141,8 @@ class Filter:
         learned_from: description of the pairs passed to ``learn``.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
-        first_scores: scores of the first ``_LOOKED_AT`` pairs without a blank side, and of the rest
-            of their last block, for the quantiles.
+        first_scores: scores of the first pairs without a blank side, for the quantiles; whole
+            blocks are added until there are ``_LOOKED_AT`` scores or more.
 
     Raises:
         ConfigError: an option needs a calibration, and there is none.
@@ -423,8 +423,8 @@ def share_line(
         return f"translations among {where}: {shown}"
     low, high = interval
     return (
-        f"translations among {where}: between {low:.1%} and {high:.1%} (by resampling, if known"
-        f" pairs are like the others); estimate {shown}"
+        f"translations among {where}: between {low:.1%} and {high:.1%} (by resampling; valid if"
+        f" the known pairs are like the others); estimate {shown}"
     )
 
 
@@ -495,7 +495,8 @@ def write_filtered(
             for row in rows:
                 if row.reasons and reject is not None:
                     reject(row)
-                # An output that is a copy of the whole file also holds rejected units with scores.
+                # If the output is a copy of the whole input file, rejected pairs stay in it too,
+                # with their scores.
                 pair = row.pair
                 if not row.reasons or (
                     isinstance(pair, PairWithOrigin) and pair.whole_file == format
@@ -586,7 +587,7 @@ def write_mined(
         columns: see ``writer.write_rows``.
         calibration: gives the probabilities; the share of right pairs is estimated anew from the
             scores.
-        folder: for the memory of the checks; None = in memory.
+        folder: where the checks record earlier pairs; None = in memory.
         progress: receives the progress of the work.
 
     Returns:

@@ -61,8 +61,8 @@ def best_threshold(
     # Entry i is the value for the i + 1 best candidates.
     precision = correct / np.arange(1, len(order) + 1)
     recall = correct / gold
-    # The formula of the scripts, not 2 c / (n + gold), so that F1 values that differ only by
-    # rounding have the same rank as there.
+    # This is the formula of the scripts, not 2 c / (n + gold): F1 values that differ only by
+    # rounding then have the same rank as in the scripts.
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     at = int(np.argmax(f1))
     # The last candidate has no next score, so that its own score is used.

@@ -235,7 +235,7 @@ def _kept_pairs(written: Written, lines: list[str]) -> MinedPairs:
 def _local_file(
     path: PathLike | None, work: Workspace | None
 ) -> AbstractContextManager[Path | None]:
-    """Return a context of the local file for an output; the file is sent when the context ends."""
+    """Return a context that gives a local file for an output, and sends the file when it ends."""
     if path is None or work is None:
         return nullcontext()
     return destination(path, work.path / "made")

@@ -136,7 +136,7 @@ class PairSearch(Options):
     def search_device(self) -> str:
         """Device of matrix products.
 
-        Searches within documents and among codes use it only if they are large.
+        A search within documents or among codes of vectors uses the device only if it is large.
         """
         return "cpu"
 

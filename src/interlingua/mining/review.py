@@ -1,8 +1,8 @@
 """A sheet of scored pairs for a person to judge, and the answers that are read back from it.
 
 The sheet holds the worst pairs of a stream, pairs with a fault that a check finds, and a random
-sample of all others. The answers for this sample calibrate the scores above those of the worst
-pairs. A ``ReviewSampler`` keeps the pairs in bounded memory while it reads the stream;
+sample of all others. The answers for this sample calibrate all scores that are higher than those
+of the worst pairs. A ``ReviewSampler`` keeps the pairs in bounded memory while it reads the stream;
 ``read_labels`` reads the answers.
 """
 
@@ -128,8 +128,8 @@ class ReviewSampler:
     Memory holds no more pairs than a few sheets have.
 
     A third are the worst pairs, a third pairs with a finding of a check (of all checks in turn,
-    the worst first), and the rest is a random sample of all. All pairs are shown if there are at
-    most as many as rows.
+    the worst first), and the rest is a random sample of all. If there are no more pairs than rows,
+    all pairs are shown.
 
     Args:
         rows: of the sheet at most.

@@ -216,8 +216,8 @@ class BitextScorer:
             missing = [
                 side.missing(texts) for side, texts in zip(sides, _texts(window), strict=True)
             ]
-            # In the progress, the missing texts of both sides count as all new pairs, even if other
-            # texts of these pairs already have vectors.
+            # The progress counts pairs: when the missing texts of both sides are embedded, all new
+            # pairs are done, including those whose texts already had vectors.
             with self.progress.within(len(new)) as part:
                 part.start(sum(map(len, missing)), "texts")
                 for side, texts in zip(sides, missing, strict=True):

@@ -543,8 +543,8 @@ def _number_texts(
         # The first line is in this chunk or an earlier one, so that it has its number by now.
         number[own[is_repeated]] = number[earlier]
         texts += int(np.count_nonzero(is_new))
-    # The number of lines of each text, and from that the offsets of its lines. A text occurs once
-    # in a chunk of ``_grouped``, as adding in place needs.
+    # The number of lines of each text, and from that the offsets of its lines. Adding in place
+    # requires that a text occurs only once in a chunk of ``_grouped``, which is the case.
     starts = zeros_of("starts", texts + 1)
     for chunk in _grouped(number):
         starts[chunk.texts + 1] += chunk.counts
@@ -597,7 +597,7 @@ class _Grouped(NamedTuple):
         lines: their numbers, in the order of their texts.
         texts: numbers of these texts, each once, ascending.
         counts: lines of the chunk that each text has.
-        places: of each line among those of its text, from 0.
+        places: position of each line, from 0, among the lines of the chunk with the same text.
     """
 
     lines: Int64[ndarray, " p"]

@@ -377,13 +377,14 @@ class KnownVectors:
         return sum(map(len, self.parts))
 
     def rows_of(self, side: NumberedTexts, start: int, stop: int) -> Int64[ndarray, " n"]:
-        """Return the row of each text; rows from the table's length on have no vector."""
+        """Return the row of each text; a text whose row is behind the table's end has no vector."""
         return side.first_lines(start, stop, last=self.last)
 
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
         """Return some rows, by their numbers."""
         found = np.empty((len(rows), self.parts[0].shape[1]), np.result_type(*self.parts))
-        # The first table that ends behind a row holds it; an empty table ends at its start.
+        # A row is in the first table that ends behind it. This is never an empty table, because an
+        # empty table ends where it starts.
         which = np.searchsorted(self.ends, rows, side="right")
         for number in np.unique(which).tolist():
             at = which == number

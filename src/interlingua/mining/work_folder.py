@@ -22,7 +22,7 @@ from interlingua.storage.workspace import Workspace, open_workspace
 
 log = logging.getLogger("interlingua")
 _OPTIONS = "options"
-"""Key, in the settings of the record, of the options of the latest run."""
+"""Key under which the settings of the record hold the options of the latest run."""
 _REMEDY = "choose another --work folder"
 _NEIGHBORS = rf"{JOURNAL}|{LISTS}"
 PARTS = {

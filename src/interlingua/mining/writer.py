@@ -73,14 +73,14 @@ class PairRow(NamedTuple):
     def extra_columns(self, format: str) -> tuple[str, ...]:
         """Return the columns of the input that a file of a format has after its own.
 
-        A plain TSV has them only if they are columns or keys in the input as well.
+        A plain TSV has them only if the pairs of the input have named fields (columns or keys).
         """
         if format == "tsv" and not isinstance(self.pair, PairWithFields):
             return ()
         return tuple(name for name in self.extra if name not in LANGUAGE_COLUMNS)
 
     def names_of_file(self, format: str) -> tuple[str, ...] | None:
-        """Return the columns that any pair of the input's file may have after the others.
+        """Return all further columns that the pairs of the input file may have, behind the others.
 
         The result is None if only the whole file determines them.
         """
@@ -105,8 +105,8 @@ class PairRow(NamedTuple):
 def choose_columns(format: str, columns: Sequence[str] | None) -> Sequence[str]:
     """Return the columns of a file: the requested ones, or those of the format.
 
-    A spreadsheet also has the languages: if a file is passed on, it may lose its name, but not its
-    content.
+    A spreadsheet also has columns with the languages, because a file that is passed on may lose its
+    name, but keeps its content.
     """
     if columns is not None:
         return columns
@@ -318,7 +318,8 @@ class _Table:
             self.kept.add(row.values)
             self.late.update(dict.fromkeys(extra))
             return
-        # Columns are noted only if the input has further ones; all rows of a table have the same.
+        # If the input has further columns, those that the file lacks are noted; all rows of a table
+        # have the same columns.
         if row.extra and self.takes_extra:
             self.late.update(dict.fromkeys(set(row.extra) - set(self.columns)))
         self._write_values(row.values)

@@ -57,7 +57,7 @@ class ZstandardReader(io.RawIOBase):
         return count
 
     def _next_packed(self) -> bytes:
-        """Return the bytes read after the end of a frame, otherwise the next bytes of the file."""
+        """Return the bytes that were already read beyond a frame's end, or else read new ones."""
         if self._frame is not None and self._frame.eof:
             rest: bytes = self._frame.unused_data
             if rest:

@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 SAVE_AS_TEXT = "save it as plain text (UTF-8), for example with pandoc -t plain"
-READ_AS_DOCUMENT = "use `documents`, `index build`, or `mine` or `align` with --split to read"
+READ_AS_DOCUMENT = "use `documents`, `index build`, `mine --split` or `align --split` to read"
 """Start of the remedy for a document that was passed to a command for plain text."""
 UNPACK = "unpack it, or rename it to end in"
 IN_TEXT = "extract the texts, one sentence per line"
@@ -291,7 +291,7 @@ def _binary_kind(head: bytes) -> ContentKind | None:
 
 
 def _is_json_in_a_sentence(text: bytes) -> bool:
-    """Return whether words follow a JSON value at the start, in the same line."""
+    """Return whether the text starts with a JSON value that words follow in the same line."""
     decoded = text.decode("utf-8", errors="replace")
     try:
         _, end = json.JSONDecoder().raw_decode(decoded)

@@ -212,7 +212,8 @@ def _keep_others(old: Path, new: Path, entries: str) -> None:
     """Link the files of the replaced folder into its replacement, except our own."""
     for path in other_entries(old, entries):
         kept = new / path.relative_to(old)
-        # A file of the new folder is kept if it has this name, or the name of a parent folder.
+        # A file of the new folder has priority if its path is this one, or that of a folder above
+        # this one.
         with contextlib.suppress(FileExistsError, NotADirectoryError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             if not os.path.lexists(kept):
@@ -515,7 +516,7 @@ def usual_mode() -> int:
 
 
 def _umask() -> int:
-    # No system call only reads the umask, so set it and restore it.
+    # The umask cannot be read without setting it, so set it and restore it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

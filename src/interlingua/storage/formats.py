@@ -60,8 +60,8 @@ TEACHER_BANK = Format(
     "interlingua-teacher-bank", 3, "remove the folder and run the same command again"
 )
 TOKEN_STORE = Format("interlingua-token-store", 1, "prepare the corpus again")
-# VOCABULARY is a part of every model directory, which other tools read and write too.
 VECTOR_SCAN = Format("interlingua-vector-scan", 1, "run `interlingua index compact` on the index")
+# Not sealed: it is a part of every model directory, which other tools read and write too.
 VOCABULARY = Format(
     "interlingua-vocabulary", 1, "train or save the vocabulary again", is_sealed=False
 )

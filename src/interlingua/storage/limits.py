@@ -56,7 +56,7 @@ def max_expansion() -> int:
 
 @contextlib.contextmanager
 def line_limit(characters: int) -> Iterator[None]:
-    """Set another limit for lines for the block, here and in processes that it starts.
+    """Set another limit for lines in this block, and in the processes that the block starts.
 
     The default changes nothing.
     """

@@ -120,7 +120,7 @@ def exclusive(
 
 def _open(path: Path, mode: int) -> int:
     try:
-        # Once more if another run removes its empty folder between mkdir and open.
+        # Try a second time if another run removes its empty folder between mkdir and open.
         with contextlib.suppress(FileNotFoundError):
             return _make(path, mode)
         return _make(path, mode)

@@ -57,7 +57,8 @@ def render_record(format: Format, content: Mapping[str, Any]) -> str:
 
     Args:
         format: format of the record.
-        content: values that JSON has, tuples and paths; without ``format`` and ``checksum``.
+        content: values by key, without the keys ``format`` and ``checksum``; each value is of a
+            type that JSON has, a tuple or a path.
     """
     # As it will be read: keys are texts, tuples are lists.
     record = as_json({FORMAT_KEY: format.tag, **content})

@@ -70,7 +70,7 @@ def fetch_file(path: PathLike, folder: Path) -> Path:
 
     Args:
         path: a local or remote file.
-        folder: folder for copies; a file that has changed since its copy is fetched again.
+        folder: folder for copies; if the file has changed since it was copied, it is fetched again.
 
     Raises:
         DataError: there is no such file, or it can't be fetched.

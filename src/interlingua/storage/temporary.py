@@ -99,8 +99,8 @@ def sweep(folder: Path, name: str | None = None) -> None:
         is_requested = name in (None, _final_name(match["name"])) and match["host"] == _host()
         if not is_requested or path in Temporary.here:
             continue
-        # If this process does not know a file with its own process number, a dead process with the
-        # same number left it.
+        # A file with the number of this process, but not made by it, was left by a dead process
+        # that had the same number.
         if pid != os.getpid() and is_alive(pid):
             continue
         target = path.with_name(match["name"])
@@ -201,7 +201,8 @@ def _renameat2() -> Callable[..., int] | None:
 
 def _lock(handle: int, name: str | Path) -> bool:
     """Lock a new file or folder; return False if it lost its name before it was locked."""
-    # On a file system without locks, no process can remove the file before it is locked.
+    # On a file system without locks, leftovers are removed only after a day, so a new file still
+    # has its name.
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
     except OSError:

@@ -28,7 +28,7 @@ MAPPED_FILE = "mapped_encoder.json"
 
 
 ONLY_READ = ("interlingua", "sentence-transformers", "onnx", "vectors")
-"""Backends that only read files, whatever model the folder of a stranger names."""
+"""Backends that only read files, so that even a folder from a stranger may name any model."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -267,7 +267,8 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
         *(name for name, rank in ranks.items() if rank == 3),
     ]
     pooled = [name for name in POOLED if ranks.get(name) == 2]
-    # In a graph with token states, such an output is BERT's pooler_output, no sentence vector.
+    # An output of rank 2 without one of these names is a sentence vector only if the graph has no
+    # token states; otherwise it is BERT's pooler_output.
     if not pooled and not tokens:
         pooled = [name for name, rank in ranks.items() if rank == 2]
     if pooled and pooling is None:

@@ -407,7 +407,8 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
     """Return the pooling of a Pooling module; refuse a module that joins several poolings."""
     chosen = values.get("pooling_mode")
     modes = [chosen] if isinstance(chosen, str) else list(chosen or ())
-    # The new key takes precedence; an old boolean of an unknown kind is refused below, by its key.
+    # The new key takes precedence. For an old boolean of an unknown kind, the key itself becomes
+    # the mode, which is refused below.
     if not modes:
         old = [key for key in values if key.startswith("pooling_mode_") and values[key] is True]
         modes = [OLD_POOLING_KEYS.get(key, key) for key in old]

@@ -29,7 +29,7 @@ NOT_OF_THE_ARM = {
 
 
 def training_record(model: PathLike) -> dict[str, Any] | None:
-    """Return the facts about the training of ``RUN/model`` or ``RUN/best`` that results state.
+    """Return the facts that results state about the training of ``RUN/model`` or ``RUN/best``.
 
     Args:
         model: a model directory.
