@@ -197,7 +197,7 @@ class Calibration:
             scores: of all pairs, not only of those above a threshold.
         """
         shares = _shares(self, _even_sample(np.asarray(scores, dtype=np.float64)))
-        # One half of a right and of a wrong pair is added, as in the isotonic curve.
+        # Half a right pair and half a wrong pair are added, as in the isotonic curve.
         count = min(len(scores), self.pairs)
         return float((np.mean(shares) * count + 0.5) / (count + 1))
 
