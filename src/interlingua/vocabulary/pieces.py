@@ -69,7 +69,7 @@ def words_of(
                 is_word_part[name] = token not in special and has_letters
             # A word ends before a token that can't be part of a word, and before a token that the
             # tokenizer assigns to another word. It also ends before a sign for a space, because not
-            # every tokenizer begins a new word at this sign.
+            # every tokenizer starts a new word at this sign.
             is_border = number != last_number or name.startswith(WORD_STARTS)
             if word and (not is_word_part[name] or is_border):
                 words[tuple(word)] += 1

@@ -218,7 +218,7 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
                 groups.setdefault(key, []).append(file)
             by_key.append(groups)
         # Files are paired if their key is unique on both sides; the others are left to the next
-        # step, which may tell them apart.
+        # step, which may separate them.
         # A key that only one side has may have any number of files.
         for key in by_key[0].keys() & by_key[1].keys():
             own, other = by_key[0][key], by_key[1][key]
