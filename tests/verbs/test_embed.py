@@ -63,7 +63,6 @@ def test_a_shorter_vector_needs_our_own_model(tmp_path):
         ("Guten Morgen", DataError),
         (["a" * 300], DataError),
         (pd.Series(["Guten Morgen"]), ConfigError),
-        (iter(["Guten Morgen"]), ConfigError),
         ([1, 2], ConfigError),
     ],
 )
@@ -84,3 +83,8 @@ def test_names_of_files_are_not_taken_for_texts(encoder, tmp_path, name):
 def test_no_file_is_an_error_of_one_line(encoder, tmp_path):
     with pytest.raises(ConfigError, match="files"):
         interlingua.embed(tmp_path / "m", [], output=tmp_path / "x.npy")
+
+
+def test_paths_of_an_iterator_are_embedded(encoder, tmp_path):
+    interlingua.embed(tmp_path / "m", tmp_path.glob("*.de"), output=tmp_path / "x.npy")
+    assert len(np.load(tmp_path / "x.npy")) == 3

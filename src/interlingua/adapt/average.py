@@ -10,10 +10,11 @@ shares w_i that sum to 1:
     theta = sum_i w_i theta_i
 
 Development data decide which shares are best. A grid of mixtures is measured: all models but the
-first divide share s equally, and the first model gets 1 - s. Of the mixtures that lose at most a
-fixed amount of P@1 against share 1 (only the trained models), the one with the best correlation is
-chosen. Without similarity data it is the one with the best P@1, and without translations the one
-with the best correlation. If mixtures are equally good, the one with the larger share is chosen.
+first divide share s equally, and the first model gets 1 - s. Share 1 means only the trained models.
+Mixtures whose P@1 is more than a fixed amount below that of share 1 are excluded; of the others,
+the one with the best correlation is chosen. Without similarity data it is the one with the best
+P@1, and without translations the one with the best correlation. If mixtures are equally good, the
+one with the larger share is chosen.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ vocabulary grows."""
 MAX_UNKNOWN = 0.005
 """Share of unknown tokens; from this value on the vocabulary grows."""
 KEPT_TEXTS = 20_000
-"""Maximum number of texts whose tokens new pieces must not change: that many of the pivot, and that
-many of the other languages together."""
+"""Maximum number of texts of the pivot language whose tokens new pieces must not change; the same
+maximum applies to the texts of all other languages together."""
 T = TypeVar("T")
 
 

@@ -44,10 +44,12 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 _KINDS = ("Unigram", "WordPiece", "BPE")
 LEARNED_PER_PIECE = 3
 MORE_MERGES = 100
-"""Number of merges to learn for each requested piece, and number of further merges. More merges are
-learned than pieces requested, because many merges are only steps towards longer pieces."""
+"""``LEARNED_PER_PIECE`` merges are learned for each requested piece, and ``MORE_MERGES`` on top of
+them. More merges are learned than pieces requested, because many merges are only steps towards
+longer pieces."""
 MOST_ROUNDS = 20
-"""Maximum number of rounds that leave out pieces; each can make shorter pieces appear instead."""
+"""Maximum number of rounds in which pieces are left out. One round may not be enough, because
+shorter pieces can appear in place of those that were left out."""
 
 
 class Fragmentation(NamedTuple):
@@ -246,8 +248,8 @@ def _grown(
 ) -> Vocabulary:
     """Return the old vocabulary with these pieces.
 
-    Their runs may contain ids of new characters, some of which may have been left out after the
-    runs were learned.
+    The runs of the pieces may contain ids of new characters. Some of these characters may have been
+    left out since the runs were learned.
     """
     if spelled.size == vocabulary.size:
         return with_pieces(vocabulary, found)

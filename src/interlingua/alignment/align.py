@@ -955,8 +955,8 @@ def with_blank_lines(
     for link in links:
         source = tuple(filled[0][number] for number in link.source)
         target = tuple(filled[1][number] for number in link.target)
-        # A blank line between two sentences of one link comes before the link. For an empty side,
-        # the end is line 0, so that no blank line of this side is added.
+        # A blank line between two sentences of one link comes before the link. If a link has no
+        # sentence on a side, no blank line of this side is added: no line is before line 0.
         leave_alone(max(source, default=0), max(target, default=0))
         found.append(Link(source, target, link.cost))
     leave_alone(*lengths)

@@ -113,7 +113,7 @@ def _median_slope(x: Float64[ndarray, " n"], y: Float64[ndarray, " n"], seed: in
 
 
 def _most_in_window(values: Float64[ndarray, " n"]) -> int:
-    """Return the largest number of sorted values within the tolerance of one offset."""
+    """Return how many of the sorted values can, at most, be within the tolerance of one offset."""
     ends = np.searchsorted(values, values + 2 * _TOLERANCE, side="right")
     return int((ends - np.arange(len(values))).max())
 

@@ -505,9 +505,9 @@ def null_margins(
 ) -> tuple[Float64[ndarray, " q"], float]:
     """Return the margins of null pairs: those accepted next if all accepted pairs are forbidden.
 
-    If a document without a partner is in an accepted pair, that pair is its best wrong candidate.
-    As this pair is forbidden, too, the margin of the document's null pair is too low. A second
-    round of pairing measures by how much.
+    A document that has no right partner may still be in an accepted pair. That pair is then its
+    best wrong candidate. As this pair is forbidden, too, the margin of the document's null pair is
+    too low. A second round of pairing measures by how much.
 
     Returns:
         The margins, and the mean by which they are too low for documents without a partner.

@@ -22,9 +22,9 @@ blocks do. All other blocks of several sentences are never embedded.
 the same cost, because the mean of the products is the product with the mean. Documents that are
 short enough are searched with all sizes of blocks at once, which is exact. If the number of
 sentences is odd, the last one is not left out when the document is halved. The quantile for the
-cost of an unaligned sentence is exact. It leaves out the cheapest pairs: as many as there can be
-translations. In the search, 1 - cos below 0.001 counts as 0.001. The first or last sentence of a
-block may have an extra cost.
+cost of an unaligned sentence is exact. It leaves out the cheapest pairs; their number is the
+largest possible number of translations. In the search, 1 - cos below 0.001 counts as 0.001. The
+first or last sentence of a block may have an extra cost.
 
 ``LinkCounts`` compares links with right ones: strict and lax precision, recall and F1, as
 vecalign's ``score.py``.
@@ -92,8 +92,9 @@ class AlignConfig(CheckedSettings):
     seed: int = 0
     """Seed for drawing the random pairs of sentences."""
     clear: Annotated[float, Between(0, 1)] = 0.85
-    """A link is clear if its cost is at most this share of the cost of linking one of its blocks
-    with a sentence next to the other block."""
+    """A link is clear if it is much cheaper than the links next to it. Such a link has one of the
+    two blocks on one side, and a sentence before or after the other block on the other side. The
+    cost of a clear link is at most this share of the cost of each of them."""
     border: Annotated[float, Between(0, 100)] = 1.0
     """Weight of a block's extra cost for its first or last sentence; 0 = none, as in the paper."""
     times: Annotated[float, Between(0, 1)] = 0.5

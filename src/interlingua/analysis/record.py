@@ -220,8 +220,8 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
 def analysis_path(analysis: Analysis, folder: Path) -> Path:
     """Return the path of an analysis below ``folder``.
 
-    It is next to results of the same model and settings. An analysis has those
-    fields of a result that make up the path.
+    It is next to results of the same model and settings. The path of a result is made from
+    some of its fields, and an analysis has these fields, too.
     """
     return result_path(cast(Any, analysis), folder).with_suffix(ANALYSIS_SUFFIX)
 

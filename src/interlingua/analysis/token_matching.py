@@ -120,7 +120,8 @@ class TokenMatching(CheckedSettings):
         "translation",
         "other",
     )
-    """Classes from which the kept queries are taken in turn, by their nearest neighbor's class."""
+    """Queries to keep are taken from these classes in turn; the class of a query is that of its
+    nearest neighbor."""
 
     def unfit(self, subject: Subject) -> str | None:
         """Return why this model is unfit for the analysis, see ``Analyser.unfit``."""

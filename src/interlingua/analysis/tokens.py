@@ -71,7 +71,7 @@ def batches(
         limit = min(batch_tokens, CPU_BATCH_TOKENS)
     first = 0
     tokens = 0
-    # One more step after the last line completes the last batch.
+    # There is one step more than there are lines; it completes the last batch.
     for line in range(len(ids) + 1):
         if line == len(ids) or (line > first and tokens + len(ids[line]) > limit):
             batch = TokenBatch.from_lists(ids[first:line], ("",) * (line - first))

@@ -91,8 +91,8 @@ class AlteredSentences:
             batch: the sentences.
             seed: of the run.
             step: of the run.
-            is_known: returns for the keys of sentences whether these are sentences of the corpus;
-                such forms are dropped.
+            is_known: takes the keys of sentences and returns for each whether the sentence is in
+                the corpus; forms for which this is true are dropped.
         """
         ids = torch.split(batch.input_ids, batch.lengths.tolist())
         texts = [self._vocabulary.decode(sentence.tolist()) for sentence in ids]

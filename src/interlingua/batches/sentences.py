@@ -175,7 +175,7 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
     """Return the row of the first occurrence of each distinct sentence, in order."""
     _, sentence = torch.unique(sentence_keys(batch), return_inverse=True)
     rows = torch.arange(batch.batch_size, device=sentence.device)
-    # the lowest row of each distinct sentence; there are at most as many of these as rows
+    # the lowest row of each distinct sentence; the batch has at most ``batch_size`` distinct ones
     beyond = rows.new_full((batch.batch_size,), batch.batch_size)
     first = beyond.scatter_reduce(0, sentence, rows, "amin")
     return rows[first[sentence] == rows]
@@ -219,7 +219,7 @@ class Meanings(NamedTuple):
 
 
 def meaning_groups(keys: Int64[Tensor, "b 2"]) -> Int64[Tensor, " b"]:
-    """Return the group of each pair of translations in ``Meanings``, from its sentences' keys."""
+    """Compute ``Meanings.groups``, one number per pair, from the keys of the pairs' sentences."""
     # (B, 2): pairs are edges between distinct sentences
     _, sentence = torch.unique(keys, return_inverse=True)
     group = torch.arange(int(sentence.max()) + 1, device=keys.device)

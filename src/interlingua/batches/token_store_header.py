@@ -98,7 +98,7 @@ def _is_pair_record(record: Any) -> bool:
 
 
 def _is_count(value: Any, most: int) -> bool:
-    """Return whether a value is an integer from 0 to ``most``; a bool, an int in Python, is not."""
+    """Return whether a value is an integer from 0 to ``most``; a bool does not count as one."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 

@@ -23,7 +23,9 @@ def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Itera
     try:
         yield
     except KeyboardInterrupt:
-        if not keeps:  # the model is a function; a later run could not notice a change in it
+        # Vectors are not kept if the model is a function, because a later run could not notice that
+        # the function has changed.
+        if not keeps:
             raise
         raise InterlinguaError(
             f"stopped; the vectors computed so far are stored in {cache or output / 'results'};"

@@ -351,8 +351,7 @@ class Encoder(nn.Module):
             truncate_dim: number of first elements to keep of each vector; the cut vectors are
                 scaled again.
             out: a ``.npy`` file to write instead of an array in memory; it appears when all texts
-                are embedded. NaN or infinity in a vector is an error only if ``out`` is set or
-                ``precision`` is not float32.
+                are embedded. With it, or another precision, NaN or infinity is an error.
             report: counts texts, tokens and cut texts. Without a report, the first call that
                 cuts texts logs a warning with their number.
 

@@ -201,7 +201,7 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
         lacks.append(absent)
         if absent:
             log.warning("%s: no data in %s, skipped%s", task.name, ", ".join(absent), what)
-    # a language that all tasks lack is among those that the first one lacks
+    # the first task also lacks any language that all tasks lack, so only its languages are checked
     for item, error in lacks[0].items():
         if not kept or all(item in absent for absent in lacks):
             raise error

@@ -38,7 +38,7 @@ def choose_examples(
         wrong: whether each item is wrong.
         texts: of the items.
         limit: maximum number to keep.
-        of: the name of the sample; samples of the same texts differ by name.
+        of: the name of the sample; another name results in another sample of the same texts.
     """
     items = np.flatnonzero(wrong).tolist()
     # the item's number decides between equal texts, so the order is never left to chance

@@ -77,7 +77,8 @@ def check_sanity(
         dot_tasks: names of tasks that compare vectors by inner product.
     """
     start = time.perf_counter()
-    # The user cannot change these texts, and the texts of the tasks are still warned of.
+    # No warning is shown for these texts, because the user cannot change them. For the texts of the
+    # tasks, warnings are still shown.
     with zeros_unreported():
         readings = _readings(encoder, model, prompt)
     retrieved = {label: _retrieved(columns) for label, columns in readings.items()}

@@ -61,9 +61,9 @@ def paired_bootstrap(
 
     Subsets with the same number of items are resampled together: item i is drawn from all of them
     or from none. Most such subsets are the same sentences in other languages, so their items are
-    correlated. If they are not, nothing is lost. The p-value is twice the
-    share of resamples on the side of 0 that has fewer of them; before the division, 1 is added to
-    both numbers.
+    correlated. If they are not, nothing is lost. The p-value is
+    2 * (m + 1) / (n + 1), at most 1, where n is the number of resamples and m is the number of
+    those on the side of 0 that has fewer of them.
 
     Args:
         first: the items of an encoder, one mapping per training seed; a seed's scores are averaged

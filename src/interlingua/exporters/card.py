@@ -41,8 +41,8 @@ class Provenance:
     sources: tuple[tuple[str, str, int], ...] = ()
     """Name, license and training pairs of each source."""
     results: tuple[tuple[str, str, str, float], ...] = ()
-    """Task, settings that differ from the defaults of the task and the model, measure, and the
-    measure's mean over the languages."""
+    """For each result: the task; the settings that differ from the defaults of the task and the
+    model; the measure; and the mean of this measure over the languages."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the libraries it was trained with."""
 

@@ -2,7 +2,7 @@
 
 With int8, the matrix products are computed with integers too. A row w of a matrix is c * r, with
 integers c from -127 to 127 and a scale r. A state x of a token is (a + b / 126) * s, with integers
-a and b from -63 to 63, a scale s, and an error that remains after two roundings. So
+a and b from -63 to 63 and a scale s, except for the error that remains after two roundings. So
 x . w = s * (r * (a . c) + r / 126 * (b . c)): two products of integers, which processors compute
 several times as fast as products in float32.
 """

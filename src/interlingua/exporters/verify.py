@@ -195,7 +195,8 @@ def check_exportable(
             continue
         if shift is None or language in shift.languages:
             _finite(encoder.encode(texts, language=language, report=EncodeReport()), texts)
-    # The texts above possibly do not use every weight, and the largest float16 number is 65,504.
+    # Check the weights themselves, too: the texts above may not use every weight, and a weight may
+    # be too large for the dtype (the largest float16 number is 65,504).
     for name, weight in encoder.state_dict().items():
         stored = weight
         if dtype is not None:

@@ -171,7 +171,8 @@ class DAP(Objective):
                 continue
             boundaries = sentences_of(read, sources).cu_seqlens
             targets = sentences_of(read, rows)
-            # A pair has the same place whichever of its sides is predicted.
+            # The place decides the random draws. It is the same for both sides of a pair, so it
+            # does not depend on which side is predicted.
             first_row = place.first_row + rows.start % x.batch_size
             labels = self.labels(targets, place._replace(first_row=first_row))
             arrangement = self.head.arranged(boundaries, targets.cu_seqlens, labels)

@@ -243,7 +243,10 @@ class DuplicateSides(Check):
     """No better pair has the same sides."""
 
     name = "duplicate"
-    measures = "sides that a better pair also has, apart from case and punctuation, 0 to 2"
+    measures = (
+        "sides that a better pair also has, apart from case and punctuation (the signs of numbers"
+        " count), 0 to 2"
+    )
     reason = "duplicate"
     label = "sides seen before"
     default_limit = 2

@@ -77,7 +77,7 @@ class PairSearch(Options):
     equal: defaults.Equal = option(
         defaults.EQUAL,
         "Which lines are the same text: exact (equal), folded (equal except for case and"
-        " punctuation) or never.",
+        " punctuation; the signs of numbers count) or never.",
         group=SEARCH,
     )
     # Limits of the work.

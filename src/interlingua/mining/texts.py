@@ -423,7 +423,8 @@ def build_side(
         read: starts again with each call.
         path: its name in errors; default: the folder.
         equal: which lines hold the same text: only equal ones (``exact``), also those that differ
-            in case, punctuation or white space (``folded``), or none (``never``).
+            in case, punctuation other than signs of numbers, or white space (``folded``), or none
+            (``never``).
         keep_blank: whether blank lines count as texts too.
         memory: bytes that the comparison may take.
         label: of the progress.

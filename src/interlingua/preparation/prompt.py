@@ -18,7 +18,7 @@ log = logging.getLogger("interlingua")
 
 
 def with_prompt(config: PrepareConfig) -> PrepareConfig:
-    """Return the configuration with the prompt's text in place of its name, or of None.
+    """Return the configuration with ``prompt`` (a name, a text or None) replaced by its text.
 
     A warning is shown if the model has prompts and none is used.
 

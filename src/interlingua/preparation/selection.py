@@ -169,8 +169,8 @@ def _drop_long(
 def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:
     """Keep the rows of a source that its weight and its limits allow.
 
-    A random share is drawn first. Of these, ``max_pairs`` and ``fill_to`` keep the drawn or the
-    best-scored rows.
+    First ``weight`` keeps a random share of the rows. Of this share ``max_pairs`` and ``fill_to``
+    keep either random rows or those with the best scores, see ``max_pairs_by``.
 
     Args:
         shards: of one source and one language pair.

@@ -118,7 +118,8 @@ def _share(rows: int, number: int, max_share: float) -> float:
     """
     if not rows or not max_share:
         return 0.0
-    # Of n candidates n * max_share may be held out; here that is twice the requested number.
+    # Of n candidates n * max_share may be held out. With n = 2 * number / max_share this limit is
+    # twice the requested number.
     enough = max(CANDIDATES, 2 * number / max_share)
     return min(1.0, enough / rows)
 

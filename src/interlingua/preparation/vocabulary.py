@@ -76,9 +76,9 @@ def _trimmed(
     small = encoder.trim(used)
     if rows < SMALL_CORPUS:
         log.warning(
-            "trimming keeps %s of %s pieces, those of %s pairs; other text will be split into"
-            " smaller pieces or lost; remove trim unless the model is only for texts like these"
-            " pairs",
+            "trimming keeps %s of %s pieces, taken from the texts of %s pairs; other text will be"
+            " split into smaller pieces or lost; remove trim unless the model is only for texts"
+            " like these pairs",
             f"{small.vocabulary.size:,}",
             f"{encoder.vocabulary.size:,}",
             f"{rows:,}",

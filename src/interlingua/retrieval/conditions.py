@@ -69,8 +69,8 @@ def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
         if not is_field(name):
             raise ConfigError(
                 f"--where {where!r}: unknown field {name!r}; use a field of the passages' metadata"
-                f" or one of: {', '.join(NAMED_COLUMNS)} (write a metadata field"
-                f" that has one of these names as {METADATA}file);"
+                f" or one of: {', '.join(NAMED_COLUMNS)} (if a metadata field has one of these"
+                f" names, put {METADATA} before it: {METADATA}file);"
                 " write texts in single quotes: 'science', and names with spaces"
                 ' in double quotes: "page no"'
             )

@@ -89,7 +89,7 @@ def _link(metadata: Mapping[str, Any]) -> str | None:
     """Return the web address in the metadata of a passage."""
     for name in LINK_KEYS:
         value = metadata.get(name)
-        # A page that shows the link would run one with another scheme, such as javascript:.
+        # Other schemes are refused: a page that shows a javascript: link would run it.
         if isinstance(value, str) and value.lower().startswith(("https://", "http://")):
             return value
     return None

@@ -351,7 +351,7 @@ class Pace:
         self.evaluation_seconds = 0.0
 
     def agreed(self, seconds: float, engine: Engine) -> float:
-        """Return the time spent, that of the main process if a decision depends on it.
+        """Return the time spent: the main process's if the run stops at the budget, else its own.
 
         Every process must call this.
         """

@@ -119,7 +119,7 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 
 
 def remember_lengths(objective: Objective, config: TrainConfig) -> None:
-    """Set the length limits of questions and passages as the encoders' own, also when saved.
+    """Store the length limits of questions and passages in their encoders, which save them too.
 
     Training itself has its own limits for each feed. A model that learned from 256 tokens of a
     passage is then also measured and used on 256 tokens, and not on all that its backbone can take.
@@ -272,7 +272,7 @@ class MicroBatches:
         """Return the expected value of ``seen``, which takes less time than ``seen`` itself."""
         rows: dict[str, float] = {}
         for plan in self.plans.values():
-            # Only language pairs are drawn; to count those, ``seen`` goes through all steps.
+            # An estimate is needed only for language pairs, which ``seen`` counts slot by slot.
             if isinstance(plan, ParallelPlan):
                 rows |= plan.expected(step)
             else:

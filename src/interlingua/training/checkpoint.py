@@ -99,7 +99,8 @@ def save_checkpoint(
             }
             write_record(temporary / STATE_FILE, CHECKPOINT, record)
     except DataError as error:
-        # Omit the remedy of ``files``, another folder, which would not have the older checkpoints.
+        # The message of ``files`` advises to use another folder. This advice is left out here,
+        # because another folder would not have the older checkpoints.
         reason = str(error)
         if isinstance(error.__cause__, OSError):
             reason = error.__cause__.strerror or str(error.__cause__)

@@ -1,9 +1,9 @@
 """The folder of a run: its files, and whether a config continues the run that is in it.
 
-It has records but is not a workspace. A workspace compares settings key by key and keeps each
-finished step. A resumed run, however, may change some keys, its config has two forms (with
-``budget_seconds``, or with the number of steps computed from it), and the run continues from the
-newest undamaged checkpoint.
+It keeps records as a workspace does, but is not one: a workspace compares settings key by key and
+keeps each finished step. A resumed run, however, may change some keys, its config has two forms
+(with ``budget_seconds``, or with the number of steps computed from it), and the run continues from
+the newest undamaged checkpoint.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ MAY_CHANGE: dict[str, Any] = {
     "save_total_limit": None,
     "tensorboard": None,
 }
-"""Keys of [run] that don't affect the results, with the value that leaves the choice to the run."""
+"""Keys of [run] that don't affect the results. If a new config gives a key the value listed here, a
+resumed run keeps its own value of this key."""
 DEVICES = "devices"
 """Key of [run] that affects the results only by rounding; each start has a value of its own."""
 
@@ -341,6 +342,6 @@ def versions() -> dict[str, str]:
     """Return the versions of this package and of the packages that it computes with."""
     return {
         "interlingua": __version__,
-        "torch": str(torch.__version__),  # with what it was built for, as in 2.11.0+cu130
+        "torch": str(torch.__version__),  # includes the platform of the build: 2.11.0+cu130
         **{name: importlib.metadata.version(name) for name in _PACKAGES},
     }

@@ -128,7 +128,7 @@ class AlignOptions(FolderModelOptions, ColumnOptions, AlignmentOptions, SplitOpt
     )
     gold: PathLike | None = option(
         None,
-        "File of right links, one [0, 1]:[2] per line or a ladder of hunalign; prints"
+        "File of right links, one per line in the form [0, 1]:[2], or a ladder of hunalign; prints"
         " precision, recall and F1.",
         group=OUTPUT,
         kind=Path,

@@ -106,8 +106,8 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     )
     labels: PathLike | Names | None = option(
         None,
-        "With --vectors: text file with the language of one vector per line; in Python also a"
-        " list.",
+        "With --vectors: text file with the languages of the vectors, one language per line; in"
+        " Python also a list.",
         group=INPUT,
         kind=Path,
         reads="file",
@@ -241,7 +241,7 @@ def run_debias(
     if isinstance(texts, str | os.PathLike):
         texts = [texts]
     return debias_model(
-        os.fspath(options.model or ""),  # set, because there are no vectors
+        os.fspath(options.model or ""),  # not None here: without vectors a model is required
         texts,
         options.output,
         backend=options.backend,

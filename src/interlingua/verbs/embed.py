@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -160,11 +160,13 @@ def _names(files: Any) -> list[str]:
     """Return the names of the files.
 
     Raises:
-        ConfigError: they are no names, or none.
-        DataError: a name is a text rather than that of a file.
+        ConfigError: a value is not a name, or no file is named.
+        DataError: a value is a text instead of the name of a file.
     """
     if isinstance(files, str | os.PathLike):
         files = [files]
+    if isinstance(files, Iterator):  # such as Path.glob
+        files = list(files)
     are_listed = isinstance(files, Sequence)
     if not are_listed or not all(isinstance(file, str | os.PathLike) for file in files):
         kind = with_article(type(files).__name__)
@@ -180,7 +182,7 @@ def _names(files: Any) -> list[str]:
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name that no file has is rather a text: without a suffix, or long."""
+    """Return whether a name that is no file's is probably a text: it has no suffix, or is long."""
     if any(len(part) > _LONGEST_NAME for part in name.split("/")):
         return True
     suffix = stem_and_suffix(name)[1]

@@ -446,7 +446,8 @@ def mine_texts(
         found_calibration = calibration_for(calibration, languages, model, options)
     gold_pairs = read_gold(gold) if gold is not None else None
     shard = parse_shard(options.shard) if options.shard else None
-    # Without an output the folder is that of the user or a temporary one, so it is kept here.
+    # Without an output, the folder belongs to the user, or is a temporary one that the caller
+    # removes. In both cases it is kept here.
     keep = options.work is not None or options.output is None
     with contextlib.ExitStack() as stack:
         work = None

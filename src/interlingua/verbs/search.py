@@ -68,7 +68,8 @@ class SearchOptions(Options):
     mode: str = option(
         "vector",
         "Search by vector, by text (words, BM25), by hybrid (both, fused within each language),"
-        " or by feedback (by vector; in other languages, the best passage is also a question).",
+        " or by feedback (by vector; to search the other languages, the best passage also serves as"
+        " a question).",
         group=SEARCH,
     )
     languages: Names | None = option(

@@ -67,9 +67,9 @@ def words_of(
             if name not in is_word_part:
                 has_letters = _is_of_letters(name.removeprefix(prefix))
                 is_word_part[name] = token not in special and has_letters
-            # A word ends before a token that can't be part of a word, before a token that the
-            # tokenizer counts to another word, and before a sign for a space: not every tokenizer
-            # counts a new word at this sign.
+            # A word ends before a token that can't be part of a word, and before a token that the
+            # tokenizer assigns to another word. It also ends before a sign for a space, because not
+            # every tokenizer starts a new word at this sign.
             is_border = number != last_number or name.startswith(WORD_STARTS)
             if word and (not is_word_part[name] or is_border):
                 words[tuple(word)] += 1

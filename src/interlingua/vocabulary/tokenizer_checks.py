@@ -55,8 +55,8 @@ def check_definition(definition: dict[str, Any]) -> None:
         definition: content of ``tokenizer.json``.
 
     Raises:
-        DataError: there are more steps, or texts would grow more, than in any known tokenizer, or
-            a map of characters is damaged.
+        DataError: there are more steps than in any known tokenizer, texts would grow more than in
+            any known tokenizer, or a map of characters is damaged.
     """
     # Count the steps before any is checked: the library takes minutes for thousands of steps.
     for part, inner in _PARTS.items():

@@ -1,4 +1,4 @@
-"""A smaller vocabulary with the full one's segmentation of the texts for which it was trimmed."""
+"""A smaller vocabulary, which segments the texts that it was trimmed for as the full one does."""
 
 from __future__ import annotations
 

@@ -39,8 +39,9 @@ CHUNK_TEXTS = 4096
 """Number of texts passed to the tokenizer at once: enough for all its threads, few enough to need
 little memory."""
 _CHARACTERS_PER_TOKEN = 16
-"""If tokens are limited, the start of a text with this number of characters per allowed token is
-tokenized first. If it gives too few tokens, the whole text is tokenized."""
+"""If tokens are limited, only the start of a text is tokenized at first; it has this number of
+characters for each allowed token. If the start gives too few tokens, the whole text is
+tokenized."""
 SHORT_TEXT = 4000
 """Maximum number of characters of a single text that the calling thread tokenizes itself. The
 thread holds Python's lock, so a server can't answer other requests meanwhile."""

@@ -34,6 +34,14 @@ def test_lasers_layout(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("folder", ["devtest", "flores200_dataset/devtest"])
+def test_the_folder_of_flores_own_archive_has_the_set_of_the_data_folder(tmp_path, folder):
+    table = {"b": {"src": "a", "errtype": "x"}}
+    path = lay(tmp_path / "flores200_devtest_augmented", ["b"], table)
+    (tmp_path / folder).mkdir(parents=True)
+    assert altered_file(tmp_path / folder, "en") == path
+
+
 def test_files_in_the_folder_itself_come_first(tmp_path):
     table = {"b": {"src": "a", "errtype": "x"}}
     lay(tmp_path / "set_augmented", ["b"], table)

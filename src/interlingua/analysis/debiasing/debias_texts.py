@@ -97,7 +97,8 @@ def read_language_texts(
     chosen: set[str] | None = None
     if languages is not None:
         chosen = {full_code(language) for language in languages}
-    # Keep each sentence of a language once; groups that share a sentence are joined by its place.
+    # Keep each sentence of a language once, at one place. Groups that share a sentence share this
+    # place, and thus become one group.
     place_of: dict[tuple[str, str], int] = {}
     links: list[tuple[int, int]] = []
     for path in paths:

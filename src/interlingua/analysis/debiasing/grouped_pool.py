@@ -80,7 +80,8 @@ def measure_pool(
             scores[translations] = -np.inf
             nearest_by_language = np.maximum.reduceat(scores, starts)
             nearest = nearest_by_language.max()
-            # The nearest of another language, to which the translations are added again below.
+            # The highest similarity with a sentence of another language. The translations, which
+            # are excluded here, are taken into account again below.
             nearest_abroad = np.delete(nearest_by_language, own_language).max(initial=-np.inf)
             for target, score in zip(translations, of_translations, strict=True):
                 language = languages[target]

@@ -123,7 +123,7 @@ class Cleaner:
         target = self._measure([pair.target for pair in pairs], target_languages)
         good = np.ones(len(pairs), dtype=bool)
         for rule, dropped in self._broken_rules(source, target):
-            # Only pairs that no earlier rule has dropped count for this one.
+            # Count a pair only under the first rule that drops it.
             self.counts[rule] += int(np.count_nonzero(good & dropped))
             good &= ~dropped
         normalized = zip(

@@ -1,11 +1,10 @@
 """64-bit keys of texts and of pairs.
 
 Deduplication, decontamination and held-out splits compare them. The hash is written here, in numpy,
-rather than taken from a library: it hashes a whole batch at once (about 1 us a sentence), adds no
-dependency, and does not change from one machine or run to the next. It is the multilinear hash
-sum_i r(i) x(c_i) mod 2^64 with r and x drawn by SplitMix64; two different texts collide with a
-probability of at most about 2^-58, so 10 million texts hold a collision with a probability below
-0.0002.
+rather than taken from a library: it hashes a whole batch at once, adds no dependency, and does not
+change from one machine or run to the next. It is the multilinear hash sum_i r(i) x(c_i) mod 2^64
+with r and x drawn by SplitMix64; two different texts collide with a probability of at most about
+2^-58, so 10 million texts hold a collision with a probability below 0.0002.
 """
 
 from __future__ import annotations
@@ -33,12 +32,22 @@ from interlingua.corpus.cleaning.normalize import folded_texts
 EMPTY_KEY = np.uint64(0)
 """The key of a text in which nothing counts (only punctuation, spaces or control characters)."""
 _DIGIT = re.compile(r"\d")
-_THOUSANDS = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}([.,'٬])\d{3}(?:\1\d{3})*(?![.,]?\d)")
-_SIGN = re.compile(
-    r"(?<=\d)(?:(?P<point>[.,٫])|(?P<colon>:)|(?P<slash>/)|\s*(?P<dash>[-–])\s*)(?=\d)"
-    r"|(?<=\d)\s*(?P<percent>[%٪])|(?<![\w)\]])(?P<minus>[-–])(?=\d)"
+_THOUSANDS = re.compile(
+    r"(?<!\d)(?<!\d[.,])\d{1,3}([.,'٬])\d{3}(?:\1\d{3})*(?=(?!\1)[.,]\d+(?![.,]?\d)|(?![.,]?\d))"
 )
-_KEPT = {"point": "∙", "colon": "∶", "slash": "∕", "dash": "∸", "minus": "∸", "percent": "⁒"}
+_SIGN = re.compile(
+    r"(?<=\d)(?:(?P<point>[.,٫])|(?P<colon>:)|(?P<slash>[/⁄])|\s*(?P<dash>[-–])\s*)(?=\d)"
+    r"|(?<=\d)\s*(?P<percent>[%٪])|(?<=\d)\s*(?P<permille>‰)|(?<![\w)\]])(?P<minus>[-–])(?=\d)"
+)
+_KEPT = {
+    "point": "∙",
+    "colon": "∶",
+    "slash": "∕",
+    "dash": "∸",
+    "minus": "∸",
+    "percent": "⁒",
+    "permille": "⁒⁒",
+}
 """Mathematical symbols for the signs of numbers: symbols count in keys, punctuation does not."""
 
 

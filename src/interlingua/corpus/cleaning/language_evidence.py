@@ -47,8 +47,8 @@ LOOKED_AT_IN_DOUBT = 20_000
 files start with foreign names."""
 LEAST_LETTERS = 20
 LEAST_HAN = 60
-"""Minimum length of a text of only Han characters, as a number of Latin letters, for it to count as
-neither Japanese nor Korean."""
+"""Minimum length from which a text of only Han characters counts as neither Japanese nor Korean.
+The length is the number of Latin letters that the characters represent."""
 _LEAST_SHARE = 0.02
 """Minimum share of the letters in the script of the language. All other letters may be those of
 product names and copies."""

@@ -126,8 +126,9 @@ def jaccard(
 def banding(threshold: float, permutations: int) -> tuple[int, int]:
     """Return the number of bands b and of rows per band r.
 
-    r is the largest number for which a pair at the threshold t shares a band with probability 1 -
-    (1 - t^r)^b of at least ``RECALL``. More rows mean fewer candidates to verify.
+    r is the largest number for which a pair at the threshold t shares a band with a probability of
+    at least ``RECALL``; the probability is 1 - (1 - t^r)^b. More rows mean fewer candidates to
+    verify.
     """
 
     def shares_a_band(rows: int) -> float:

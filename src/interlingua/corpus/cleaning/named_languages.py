@@ -157,11 +157,11 @@ WORD_SHARE = 0.08
 LEAST_OF_BEST = 0.7
 """Minimum ratio of the language's share to the largest share of any language."""
 CLEAR_SHARE = 0.15
-"""Share of the words from which on a text is clearly in a language."""
+"""Minimum share of frequent words of a language for a text to be clearly in this language."""
 LEAST_DIFFERENT = 2
 _LEAST_OF_RELATIVE = 0.75
-"""Minimum ratio of a common language's share to the share of the best language, a rarer one, for
-the common language to be considered."""
+"""Used if the best language is a rare one: a common language is considered only if its share is at
+least this multiple of the share of the best one."""
 _DEVIATIONS = 1.5
 """Standard deviations of the sign test that distinguishes the rare and the common language."""
 _COMMON = (

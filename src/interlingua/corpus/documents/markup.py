@@ -146,11 +146,11 @@ class _Parser(HTMLParser):
             self.blocks.append(TextBlock(piece.strip(), kind, level))
 
     def _is_hidden(self) -> bool:
-        """Return whether an open element that is not a reading hides all blocks."""
+        """Return whether all blocks are hidden, by an open element that is not a reading."""
         return any(tag not in _READINGS for tag in self._hidden)
 
     def _end_readings(self) -> None:
-        """Show text after the readings above characters again, because these need no end tags."""
+        """End readings above characters, which need no end tags, so that text is shown again."""
         for tag in _READINGS:
             self._hidden.pop(tag, None)
 

@@ -65,7 +65,8 @@ _WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
 _WITH_ROWS = ("tsv", "csv", "xlsx")
 """Formats with an optional row that names the columns."""
 IN_TWO_FILES = ("moses", "subtitles", "catalog")
-"""Formats with two files per bitext; a path is both with a comma, or a shared part of names."""
+"""Formats with two files per bitext. A path names both files, separated by a comma, or is a part
+that their names share."""
 READ_ONLY = ("subtitles", "catalog", "qt")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))

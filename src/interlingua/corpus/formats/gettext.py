@@ -105,7 +105,10 @@ class GettextPair(PairWithOrigin):
         return {name: value for name, value in found.items() if value or name == "context"}
 
     def _form(self, message: Message) -> str:
-        """Return the form's number; if forms are equal, the first for a singular, else the last."""
+        """Return the number of the form that is the pair's target.
+
+        If several forms have this text, return the first one for a singular, otherwise the last.
+        """
         forms = sorted(form for form, own in message.translations.items() if own == self.target)
         if not forms:
             return ""

@@ -186,7 +186,7 @@ class _Rewindable:
         self.since = []
 
     def rewind(self) -> str:
-        """Return to the second line since the mark, and return the first line since the mark."""
+        """Return to the second line since the mark, and return the first one."""
         first = self.since[0]
         self.again.extendleft(reversed(self.since[1:]))
         self.number -= len(self.since) - 1

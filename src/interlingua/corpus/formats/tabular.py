@@ -143,11 +143,11 @@ def _is_header(cells: list[str], path: str, source: str | None, target: str | No
     return len(known) < 2 or known == set(columns.languages)
 
 
-NO_TABS = (
-    "a text with one sentence a line, as the line has no tab; name both texts, as in a.de,a.en, or"
-    " find the pairs of two texts that are not aligned with `interlingua mine`"
+NAME_BOTH_TEXTS = (
+    "name both texts, as in a.de,a.en, or find the pairs of two texts that are not aligned with"
+    " `interlingua mine`"
 )
-"""Description of a file that is called a table and has no tabs, with the remedy."""
+"""Remedy for a text with one sentence a line that is called a table."""
 
 
 def _pairs_without_header(
@@ -170,7 +170,10 @@ def _pairs_without_header(
             if columns or len(cells) not in (2, 3):
                 expected = f"{columns} columns; remove tabs inside a text"
                 if not columns and len(cells) == 1:
-                    expected = f"source<TAB>target or score<TAB>source<TAB>target; it is {NO_TABS}"
+                    expected = (
+                        "source<TAB>target or score<TAB>source<TAB>target; if the file is a text"
+                        f" with one sentence a line, {NAME_BOTH_TEXTS}"
+                    )
                 elif not columns:
                     expected = f"source<TAB>target or score<TAB>source<TAB>target; {OPTION}"
                 problem = f"found {count_of(len(cells), 'columns')}, expected {expected}"

@@ -111,12 +111,12 @@ class Tmx:
     ) -> Iterator[TextPair]:
         """Stream the units, one at a time in memory.
 
-        If both languages are specified, a unit gives their pair. Otherwise it gives one
-        pair per other language: its source variant (``srclang``, or the first variant if that is
-        ``*all*``) with the first variant of this language. A specified region must match: ``de-CH``
-        takes the Swiss variant, or one that names no region. Units without a pair, further variants
-        of a language and texts in unknown languages are counted. A unit that can't be read is left
-        out.
+        If both languages are specified, a unit gives their pair. Otherwise it gives one pair for
+        each language other than that of the source: the source variant with the first variant of
+        this other language. The source variant is the one in ``srclang``, or the first variant if
+        ``srclang`` is ``*all*``. A specified region must match: ``de-CH`` takes the Swiss variant,
+        or one that names no region. Units without a pair, further variants of a language and texts
+        in unknown languages are counted. A unit that can't be read is left out.
 
         Raises:
             DataError: it is not TMX, or no unit can be read.

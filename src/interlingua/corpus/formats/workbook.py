@@ -169,7 +169,7 @@ def open_writer(path: PathLike, form: SheetForm | None = None) -> Iterator[Write
             cell = write_only_cell(sheet, _in_xlsx(value, path))
             if isinstance(value, str):
                 cell.data_type = "s"  # a text that starts with = is not a formula
-                # The text does not become a formula either if someone edits the cell.
+                # Even if someone edits the cell, the text does not become a formula.
                 cell.quotePrefix = value.startswith(FORMULA_SIGNS)
             if form is not None:
                 _style(cell, value, is_header=rows == 1)

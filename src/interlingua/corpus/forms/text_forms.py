@@ -55,9 +55,11 @@ PRESENTATION = (
 )
 """Characters that Unicode has only for their shape or width."""
 FEW_WORDS = 4
-"""Number of words, of any length, from which a text in capitals is not a row of abbreviations."""
+"""Minimum number of words for a text in capitals not to count as a row of abbreviations, whatever
+the length of its words."""
 LONG_WORDS = 4
-"""Mean number of letters per word from which two or more words in capitals are no abbreviations."""
+"""Minimum mean number of letters per word for a text in capitals, of at least two words, not to
+count as a row of abbreviations."""
 
 INVISIBLE_PATTERN = f"[{INVISIBLE}]|(?<![{KEEPS_JOINERS}])[\u200c\u200d]"
 POINTS_PATTERN = f"[{POINTS}]"

@@ -171,7 +171,7 @@ def copies_of(
     targets: Sequence[str],
     keys: tuple[UInt64[ndarray, " n"], UInt64[ndarray, " n"]],
 ) -> Bool[ndarray, " n"]:
-    """Mark the pairs whose sides are equal except for case and signs, and contain letters."""
+    """Mark the pairs whose sides have the same text key, and contain letters."""
     equal = (keys[0] == keys[1]) & (keys[0] != EMPTY_KEY)
     for place in np.flatnonzero(equal).tolist():
         equal[place] = any(map(str.isalpha, sources[place]))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from interlingua.config.languages import resolve_language
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
 from interlingua.corpus.documents.encodings import detect_charset
-from interlingua.corpus.formats.tabular import NO_TABS
+from interlingua.corpus.formats.tabular import NAME_BOTH_TEXTS
 from interlingua.corpus.inspection.counts import Quantiles
 from interlingua.corpus.inspection.faults import (
     Fault,
@@ -48,7 +48,8 @@ class SideLook(NamedTuple):
     """Share of the letters by script, in a sample of the whole file."""
     empty: int
     duplicates: int
-    """Texts that occurred before, without regard to case, punctuation and white space."""
+    """Texts that occurred before, without regard to case, punctuation and white space; the signs of
+    numbers count."""
     characters: Quantiles | None
     sorted_by_length: str | None
     """ascending, descending or None."""
@@ -217,7 +218,8 @@ def _faults(
         codes = (*named, "", "")[:2]
         faults += language_faults(found.sample, (codes[0], codes[1]), _PAIR_OPTIONS)
     if opened.kind == "texts" and stem_and_suffix(path)[1] == ".tsv" and opened.format == "text":
-        faults.append(Fault("no tabs", f"not a bitext but {NO_TABS}"))
+        problem = "not a bitext but a text with one sentence a line, as no line has a tab"
+        faults.append(Fault("no tabs", f"{problem}; {NAME_BOTH_TEXTS}"))
     faults += misread_faults(found.sample)
     faults += _encoding_faults(opened, sides)
     if found.first is not None:

@@ -49,7 +49,7 @@ _LEAST_LETTERS = 0.002
 _LEAST_SCRIPT = 0.6
 """Minimum share of the letters in a script for a text to count as written in it."""
 _LEAST_MET = 8
-"""Minimum number of texts that contain a word for its column to be learned."""
+"""The column of a word is learned only if at least this many texts contain the word."""
 _OWN_COLUMN = 0.9
 """Minimum share of the occurrences of a word in one column for the word to belong to the column."""
 _CLEARLY = 3

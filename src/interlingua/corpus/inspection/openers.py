@@ -56,7 +56,7 @@ class CountedBadLines(BadLines):
         undecoded: lines that are not UTF-8.
         contents: bytes of some of these lines.
         error: error of the first line that can't be read.
-        most: number of lines that can't be read after which reading stops; None = no limit.
+        most: reading stops once this many lines can't be read; None = no limit.
     """
 
     def __init__(self) -> None:

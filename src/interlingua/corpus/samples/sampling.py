@@ -26,7 +26,8 @@ class Caps(CheckedSettings):
     """Limits on the share of a language pair in temperature sampling."""
 
     max_pairs: Annotated[int, AtLeast(1)] | None = None
-    """Sentence pairs; a language pair with more counts as having this many."""
+    """Maximum number of sentence pairs of a language pair; if it has more, it is treated as if it
+    had this many."""
     max_share: Annotated[float, Between(0, 1)] = 1.0
     """Maximum share (0 to 1) of all draws for a language pair."""
     min_share: Annotated[float, Between(0, 1)] = 0.0

@@ -44,8 +44,8 @@ def attention_dtypes(dtype: torch.dtype, finer: torch.dtype, layers: int) -> lis
 def mixed(width: int) -> tuple[int, int]:
     """Return how many strides of a row are mixed, and how many neighbors within a stride.
 
-    A stride is a group of up to ``LANES`` adjacent numbers. These neighbors are mixed only if there
-    are fewer than ``_MOST`` strides.
+    A stride is a group of up to ``LANES`` adjacent numbers. The numbers within a stride are mixed
+    only if there are fewer than ``_MOST`` strides.
     """
     # n & -n is the largest power of two that divides n.
     lanes = min(LANES, width & -width)
@@ -112,8 +112,9 @@ def quantize_to_int16(
 def whole_product(x: Int8[Tensor, "n d"], weight: Int8[Tensor, "o d"]) -> Float32[Tensor, "n o"]:
     """Compute products of rows, summed in whole numbers if torch does that fast.
 
-    On a CPU with AVX-512 VNNI that takes less than half of the time of floats, with only AVX2
-    twenty times as long. AArch64 was not timed; floats are multiplied there too.
+    On a CPU with AVX-512 VNNI that takes less than half of the time of floats. With only AVX2 it
+    would take twenty times as long as floats, so floats are multiplied there. AArch64 was not
+    timed; floats are multiplied there too.
     """
     if x.device.type == "cpu" and _multiplies_bytes():
         return torch._int_mm(x, weight.T).float()

@@ -2,7 +2,7 @@
 
 That a processor has instructions for bfloat16 does not mean that they are fast: Intel's server
 processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. The compiled
-passes (``fused.py``) are not faster than torch's own on every processor either. Products of
+passes (``fused.py``), too, are faster than torch's own on some processors only. Products of
 float32 matrices are computed by MKL, which uses AVX2 on processors of AMD; oneDNN uses AVX-512. So
 ``choice.py`` tries one transformer layer, forward and backward, in each way.
 """

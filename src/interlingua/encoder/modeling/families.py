@@ -399,7 +399,7 @@ FAMILIES: dict[str, Architecture] = {
 
 
 def family_of(raw: Mapping[str, Any]) -> str | None:
-    """Return the key in ``FAMILIES`` of the model in a ``config.json``, or its model type.
+    """Return the model type in a ``config.json``, or for JinaBERT the key of its form.
 
     JinaBERT's models have BERT's type. The hub code that the file names determines which of the two
     forms of JinaBERT the model has.

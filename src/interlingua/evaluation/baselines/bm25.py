@@ -21,8 +21,8 @@ The package bm25s computes the same scores, to the last bit, and is not used for
 it holds all postings in memory: with passages of 60 words, its peak memory grows by 3.1 kB per
 passage (151 MB for 20,000, 340 MB for 80,000), which is 31 GB for 10 million. Here, the size of a
 block limits the memory (261 MB for 240,000), and the run takes two thirds of the time. Second, it
-orders passages with equal scores arbitrarily, so that for none of 100 queries did it return the
-same 100 passages in the same order as this module, which keeps them in the order of the index.
+orders passages with equal scores arbitrarily, and this module keeps them in the order of the index.
+Therefore, the two did not return the same 100 passages in the same order for any of 100 queries.
 
 Mr. TyDi used Anserini with Lucene's analyzer of each language, and split texts at white space where
 Lucene has no analyzer. Lucene's analyzers differ from this module in dictionaries for Thai,

@@ -23,8 +23,8 @@ from interlingua.storage.files import atomic_write
 from interlingua.storage.json_text import parse_json, read_json_text
 
 MISALIGNED = "misaligned"
-"""The kind of a line without a known kind, and of an error that is not an altered form of the right
-sentence."""
+"""The kind of an altered sentence whose kind is unknown; also the kind of an error in which the
+retrieved sentence is not an altered form of the right one."""
 GENERATED = "generated_"
 """Prefix of the kinds that ``corpus.negatives.hard_negatives`` made, unlike LASER's."""
 _FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|dev)")
@@ -39,7 +39,10 @@ def altered_file(folder: Path, language: str) -> Path | None:
     """
     code = resolve_language(language).code
     absolute = folder.resolve()  # "." has no name of its own
-    for place in (folder, absolute.with_name(f"{absolute.name}_augmented")):
+    places = [folder, absolute.with_name(f"{absolute.name}_augmented")]
+    if absolute.name == "devtest":  # as in FLORES' own archive
+        places += [parent / "flores200_devtest_augmented" for parent in absolute.parents[:2]]
+    for place in places:
         if not place.is_dir():
             continue
         for path in sorted(place.iterdir()):

@@ -1,8 +1,8 @@
 """Reader of BUCC: two monolingual texts with ids, and which ids are translations.
 
 The files of a split are ``de-en/de-en.training.de`` and ``de-en.training.en`` (id TAB sentence) and
-``de-en.training.gold`` (two ids). The splits ``test`` and ``sample``, which LASER and others call
-``dev``, have the same files. The names may lack the language pair (``dev.zh``).
+``de-en.training.gold`` (two ids). The splits ``test`` and ``sample`` have the same files; LASER and
+others call ``sample`` ``dev``. The names may lack the language pair (``dev.zh``).
 """
 
 from __future__ import annotations

@@ -171,8 +171,8 @@ def language_pair(item: str) -> tuple[str, str] | None:
     target = find_code(second)
     if source is None or target is None:
         return None
-    # zh-tw is one code with a meaning of its own; en-de resolves to English, as if -de were not
-    # there, and so is a pair
+    # zh-tw as a whole resolves to another code than zh, so it is a single language; en-de resolves
+    # to the same code as en, so it is a pair
     if find_code(item) not in (None, source):
         return None
     return source, target

@@ -114,7 +114,7 @@ def pair_sets(folder: Path, split: PairSplit) -> PairSets:
 
 def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabeledPairs:
     pairs = read_labeled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
-    # one file of all languages holds the pairs of the others too
+    # a file that covers all languages also contains the pairs of languages that were not requested
     if language is not None:
         pairs = [pair for pair in pairs if pair.language_a == language]
     if neutral == "left_out":

@@ -119,8 +119,8 @@ def search_pool(
             among_all[language, span] = ((found.translation > best_other.values) & others).numpy()
             line = found.other_line.gather(1, best_other.indices)
             nearest_other[language, span] = (best_other.indices * n + line)[:, 0].numpy()
-            # the nearest line in the query's language, against the lines and the translations in
-            # other languages
+            # whether the nearest line in the query's language is nearer than all other lines in
+            # other languages, and also nearer than all translations
             abroad = torch.where(others, found.other, -torch.inf).max(dim=1).values
             translated = torch.where(others, found.translation, -torch.inf).max(dim=1).values
             at_home = found.other[:, language]
@@ -170,8 +170,8 @@ def _search(
             shared = torch.arange(begin, max(begin, min(span.stop, first + width)))
             same_line = shared - span.start, shared - first
             translation[same_line[0], candidates] = tile[same_line]
-            # a translation can be a neighbor, the query itself cannot: so a tile of the query's own
-            # language is merged after these cells are blanked, and any other tile before
+            # the query itself must not be a neighbor, so a tile of its own language is merged after
+            # these cells are blanked; a translation may be one, so any other tile is merged before
             if k and candidates != language:
                 best = merge(best, top_k(tile, k), offset=candidates * n + first, k=k)
             tile[same_line] = -torch.inf

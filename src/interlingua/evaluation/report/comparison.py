@@ -338,7 +338,10 @@ def _comparison(
 
 
 def _metrics_shown(chosen: ChosenResults, by: str, metric: str | None) -> list[str]:
-    """Return a task's metrics: ``metric``, or the main one, for rows of tasks with ``shown``."""
+    """Return the metrics of a task to show: ``metric`` if it is set, otherwise the main one.
+
+    If the rows are tasks, the main one is followed by the metrics in the result's ``shown``.
+    """
     first = next(results[0] for results in chosen if results)
     if metric is not None:
         return [metric]

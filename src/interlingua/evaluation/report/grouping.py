@@ -103,7 +103,7 @@ def group_columns(
             overrides.append(settings)
         measurement = [result.task, model["name"], model["revision"], settings, *model["overrides"]]
         if not by_settings:
-            # in a joint table another set of that name is a section of its own
+            # in a joint table, results on another data set of the same name have their own section
             measurement.append(result.data_sha256)
         measured = tuple(measurement)
         first = first_of.setdefault(measured, result)
@@ -193,8 +193,8 @@ def compared_settings(result: TaskResult) -> str:
 def with_most_metrics(results: Sequence[TaskResult]) -> list[TaskResult]:
     """Drop results that another one repeats with more metrics.
 
-    A task that was measured with and without BM25, for example, has one result in a group and in a
-    row of a joint table: the one with BM25. Results with equal options are all kept.
+    For example, if a task was measured with and without BM25, a group or a row of a joint table
+    contains only the result with BM25. Results with equal options are all kept.
     """
     most: dict[tuple[str, ...], tuple[str, ...]] = {}
     keys = []

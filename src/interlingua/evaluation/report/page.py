@@ -414,7 +414,7 @@ def _rows(
 def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
     """Return the columns' scores, with any spreads over seeds and tests against the baseline."""
     numbers: dict[str, Any] = {"values": _field(row, "value")}
-    # left out if no column has a best score: a page of many pairs is already large
+    # stored only if a column has a best score, because a page of many pairs is already large
     if any(best := best_cells(row, comparable)):
         numbers["best"] = [column for column, is_best in enumerate(best) if is_best]
     spreads = _field(row, "spread")

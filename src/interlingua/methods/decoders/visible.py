@@ -49,7 +49,8 @@ class VisibleLayer(Layer):
 
         Args:
             x: source of the queries and of the residual sum.
-            layout: where the sentences are; by groups of equal length, unless everything is shown.
+            layout: where the sentences are. If ``visible`` is set, it must have groups of
+                sentences of equal length.
             context: source of keys and values; default: ``x``.
             visible: which tokens each token sees; default: its whole sentence.
         """

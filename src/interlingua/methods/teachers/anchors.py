@@ -39,7 +39,7 @@ Rows = Float[Tensor, "_ d"]
 
 
 class Negatives(NamedTuple):
-    """The vectors with which the students of a batch of pairs are contrasted.
+    """The vectors with which the student's vectors of a batch of pairs are contrasted.
 
     If the student reads both sides, B counts each pair twice.
     """

@@ -195,7 +195,8 @@ def answers(pairs: NDArray[np.void], x: NumberedTexts, y: NumberedTexts, probes:
         excluded |= {number for _, number in bad}
     is_probe = [numbers >= 0 for numbers in found]
     is_right = is_probe[0] & (found[0] == found[1])
-    # With one probe the pair is wrong: the translation is missing, or another text scores higher.
+    # If only one of its texts is from a probe, the pair is wrong: the translation of this text is
+    # missing, or another text scores higher.
     has_one_probe = is_probe[0] ^ is_probe[1]
     is_known = (is_right | has_one_probe) & is_clean
     is_own = ~(is_probe[0] | is_probe[1])
@@ -208,8 +209,9 @@ def _probe_of_text(
     """Return the probe that each text belongs to.
 
     Returns:
-        The number of each text's probe, -1 for the texts themselves; and for each text of a probe
-        that is also among the texts themselves or in another probe, the text and its probe.
+        The number of each text's probe, -1 for the texts themselves. Also a list of the texts of
+        probes that occur once more, among the texts themselves or in another probe, each with the
+        number of its probe.
     """
     probe_of = np.full(len(side), -1, np.int64)
     # The probes are the last lines of the side.
@@ -484,7 +486,7 @@ def learn_from_mining(
 
 
 def relative_to_list(found: Calibration, scores: Float64[ndarray, " n"]) -> Calibration:
-    """Return a calibration of judged pairs with likelihood ratios for all pairs of the list.
+    """Move the prior of a calibration from the judged pairs to all pairs of the list.
 
     Judged pairs may have been chosen by their scores, for example the worst first, so that the
     share of right ones among them says nothing about the list. The curves are valid for all pairs,
@@ -498,7 +500,8 @@ def relative_to_list(found: Calibration, scores: Float64[ndarray, " n"]) -> Cali
     alternatives = []
     for curve in found.alternatives:
         own = float(found.with_curve(curve).probability(scores).mean())
-        # All curves have one prior in common, so that each one is moved by its difference.
+        # A calibration has a single prior for all curves. The share of right pairs by this curve
+        # differs from it, so the curve's log odds are moved by the difference.
         move = log_odds_of(share) - log_odds_of(own)
         alternatives.append(curve._replace(log_odds=tuple(odds + move for odds in curve.log_odds)))
     return replace(found, fitted_prior=share, prior=share, alternatives=tuple(alternatives))
@@ -546,8 +549,8 @@ def hidden_scores(
     ):
         return np.zeros(0)
     scores = np.array(mined.pairs["score"][places])
-    # The pairs are in order of score. At most the better half is taken as right: a hidden wrong
-    # pair gives too little information, because the new pairs of its texts score less.
+    # The pairs are in order of score. At most the better half is taken as right. If a hidden
+    # pair is wrong, the new pairs of its texts score less, and give too little information.
     share = fit_mixture(scores, right, [wrong]).right
     count = round(len(places) * min(max(share, 0.02), 0.5))
     best = places[np.argsort(-scores, kind="stable")[:count]]

@@ -34,12 +34,15 @@ WRONG_KINDS: tuple[WrongKind, ...] = get_args(WrongKind)
 
 
 class MixedStream:
-    """A bitext mixed with held-out right pairs, and with wrong pairs made from its pairs and these.
+    """A bitext, with held-out right pairs and with wrong pairs mixed in.
+
+    The wrong pairs are made from pairs of the bitext and from held-out pairs.
 
     At regular intervals, a pair of the bitext gets a wrong target of a frequent kind: the target of
-    another line, a part of its own, or a copy of the source. The original pair is left out, because
-    its target would be the neighbor of the wrong one. A held-out pair follows. Every fourth
-    held-out pair gets the most similar target of another held-out pair.
+    another line, a part of its own, or a copy of the source. The original pair is left out;
+    otherwise its target would be among the neighbors with which the wrong pair is compared. A
+    held-out pair follows. Every fourth held-out pair gets the most similar target of another
+    held-out pair.
 
     Args:
         held_out: translations.

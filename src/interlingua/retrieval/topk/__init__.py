@@ -34,8 +34,7 @@ An orthogonal matrix Q leaves inner products as they are. With :math:`u_i = Q^\t
 
 Q holds the axes of largest variance first, so a few coordinates decide for nearly all pairs that
 they are not among the best. A *stage* is one such p, a multiple of 64. A scanner takes the smallest
-number of stages with which few pairs are computed in vain; if a list is not full yet, it takes all
-coordinates.
+p with which few pairs are computed in vain; if a list is not full yet, it takes all coordinates.
 
 **Rounding.** The sum over the first p coordinates is made of rounded numbers: bytes in the kernel,
 bfloat16 or float32 in torch. With :math:`\hat u` and :math:`\hat v` for these, the error of the

@@ -36,8 +36,8 @@ FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
 """Smallest length: float32 rounds the squares of shorter numbers to few digits or to 0."""
 ROUNDINGS = 40
-"""Roundings of a bound, not counting those of its products: 8, and 32 for the part of a term that
-remains outside its two pieces in bfloat16."""
+"""Roundings of a bound, not counting those of its products. There are 8; another 32 allow for the
+part of a term that its two pieces in bfloat16 do not hold."""
 STAGE = 64
 """Number of coordinates that a stage adds."""
 

@@ -41,7 +41,7 @@ from interlingua.runtime.portions import ceil_div
 _TILE_ROWS = 16_384
 _TILE_COLUMNS = 65_536
 LEAST_TILE = 1024
-"""Maximum number of rows and of columns of a tile that is never cut in two."""
+"""A tile with at most this number of rows, and of columns, is never cut in two."""
 _PAIRS_AT_ONCE = 2**26
 """Maximum number of pairs of a tile to examine one by one; a tile with more is cut in two."""
 ELEMENTS_AT_ONCE = 2**26

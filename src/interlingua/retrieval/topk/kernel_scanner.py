@@ -100,7 +100,7 @@ class CompiledScanner:
         return Bytes(block, width, arrays, precision)
 
     def _prepare_columns(self, block: Block) -> Bytes:
-        """Prepare a block of y: bytes + 128 in panels of GROUP columns, and column by column."""
+        """Prepare a block of y: bytes + 128, once in panels and once column by column."""
         n, d = block.vectors.shape
         width = self._padded_width(d)
         room = _padded(n)
@@ -165,8 +165,8 @@ class CompiledScanner:
         """Update the lists of both blocks, those of y only if they are passed.
 
         Each row of x belongs to one thread, so all threads can write into the lists of x. Only the
-        first thread writes into the lists of y; each other thread has its own lists for better
-        pairs, which are joined at the end.
+        first thread writes into the lists of y. Each other thread puts the pairs that are
+        better than those in the lists of y into lists of its own, which are joined at the end.
         """
         # The term of a row, plus how far a bound in float32 may be off.
         above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)

@@ -187,7 +187,7 @@ def block_sizes(
     # A text has no more neighbors than there are texts.
     each = bytes_of_a_vector(width, min(k, max(n, m)))
     # One third of the memory is for a block of y, two thirds are for a block of x. Each block of x
-    # meets all of y, so with larger blocks of x, y is prepared fewer times.
+    # meets all of y, so y is prepared fewer times if the blocks of x are larger.
     block = memory // (3 * each)
     if block < 1024:
         least = ceil_div(3 * each * 1024, 2**20)

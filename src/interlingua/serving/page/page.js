@@ -23,9 +23,10 @@ async function call(path, body, signal) {
   throw new Error(message ?? `The server, or a proxy, answered with status ${reply.status} and no reason; try again later.`);
 }
 
-// Runs `work` and shows its state in a status line. `work` returns a function, which shows the result and returns a
-// summary. This function is called only if no newer work of the same kind has started. The signal that `work` gets
-// aborts the requests of older work, so that the server drops them.
+// Runs `work` and shows its state in a status line. `work` returns a function, which shows the
+// result and returns a summary. This function is called only if no newer work of the same kind has
+// started. `work` gets a signal, which aborts its requests when newer work starts, so that the
+// server drops them.
 function runner(status, clear = () => {}) {
   let newest = new AbortController();
   return async (work) => {
@@ -46,7 +47,8 @@ function runner(status, clear = () => {}) {
   };
 }
 
-// `work` reads the form and passes its signal on to requests; the function that it returns gets a function that puts elements in the place below the form.
+// `work` reads the form, passes its signal on to requests, and returns a function. This function is
+// called with `put`, which shows elements in the place below the form.
 function onSubmit(section, work) {
   const place = section.querySelector(".scroll");
   const run = runner(section.querySelector(".status"), () => {

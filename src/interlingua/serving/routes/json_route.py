@@ -249,7 +249,10 @@ def _read(model: type[BaseModel], body: bytes, limits: ServeSettings) -> BaseMod
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Disable Python's search for cycles, which JSON never has, among millions of new objects."""
+    """Disable Python's search for cycles, which would go through millions of new objects.
+
+    JSON never has cycles.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -54,8 +54,9 @@ from interlingua.training.machine.memory import use_expandable_segments
 T = TypeVar("T")
 TIMEOUT = datetime.timedelta(hours=6)
 """Time that processes wait for one another before they give up. All wait while the main process
-evaluates, with FSDP on its CPU, which may take hours: Fabric's half an hour would end such a run.
-With an even longer time, processes that wait for a dead one would hold their GPUs."""
+evaluates. With FSDP it evaluates on its CPU, which may take hours, and Fabric's default time, half
+an hour, would end such a run. With an even longer time, processes that wait for a dead one would
+hold their GPUs."""
 AGREE_EVERY_STEPS = 8
 """Steps between two checks of the other processes, see ``Engine.any_at``."""
 
@@ -220,15 +221,15 @@ class Engine:
             objective.all_gather = gather
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Return a context with the precision of training, for a forward pass outside of it."""
+        """Return a context for forward passes outside of training, with training's precision."""
         return self._fabric.autocast()
 
     def all_gather_grad(self, tensor: Shaped[Tensor, "b ..."]) -> Shaped[Tensor, "w*b ..."]:
         """Concatenate the processes' tensors, of equal shape, in the order of ranks.
 
         Gradients flow back to each process. If every rank computes the whole loss over the gathered
-        tensors, the mean of DDP gives it the gradient that one process would have on the
-        concatenated batch.
+        tensors, DDP's mean of the gradients equals the gradient that a single process would have on
+        the concatenated batch.
         """
         if tensor.device != self.device and self.world_size > 1:
             # Keys of sentences are made on the host, but GPUs gather only tensors on GPUs.
@@ -392,9 +393,10 @@ def _let_go(model: DistributedDataParallel) -> None:
 
 
 class _Averaging(DDPStrategy):
-    """DDP that searches for weights without a gradient only if an objective does not read all.
+    """DDP that searches for weights without a gradient only if this is necessary.
 
-    This search takes time in every step. Without ids of devices DDP leaves batches on the host, see
+    It is necessary if an objective does not read all its weights. The search takes time in every
+    step. Without ids of devices DDP leaves batches on the host, see
     ``devices.py``. The model is on its device already.
     """
 
@@ -430,7 +432,10 @@ def _strategy(strategy: str, processes: int) -> Any:
 
 
 def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """Shard with FSDP2: a layer is whole while it computes, the rest while the objective computes.
+    """Shard all weights with FSDP2.
+
+    A layer's weights are gathered while the layer computes, and all other weights while the
+    objective computes.
 
     Raises:
         ConfigError: this torch would add the processes' gradients and not average them.

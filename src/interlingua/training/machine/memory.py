@@ -29,7 +29,7 @@ def use_expandable_segments() -> None:
     """Let segments of GPU memory grow, unless the user has configured torch's allocator.
 
     Without padding each step has another number of tokens, so its blocks do not fit into those of
-    the last step. In segments of fixed size the memory between them would be lost.
+    the last step. In segments of fixed size the memory between the blocks would be lost.
 
     Torch reads the variable when it first allocates on a GPU; processes started later inherit it.
     """

@@ -25,7 +25,8 @@ _SENTENCES = 8192
 TOGETHER = 64
 """Sentences that are embedded at once."""
 RIDGE = 1e-3
-"""Penalty on the map's squares, as a share of the mean variance of a dimension."""
+"""Penalty on the squares of the map's coefficients, as a share of the mean variance of a
+dimension."""
 
 
 @torch.no_grad()

@@ -102,7 +102,7 @@ def check_inputs(options: Options) -> None:
 
 
 def _is_in_memory(options: Options) -> bool:
-    """Return whether a text is in memory; the verb itself refuses files in addition to it."""
+    """Return whether a text is in memory; if files are also named, the verb itself refuses them."""
     texts = (getattr(options, "source", None), getattr(options, "target", None))
     return not all(isinstance(text, str | os.PathLike | None) for text in texts)
 

@@ -35,8 +35,8 @@ class OutputFolder:
         word: word for a finished input in the report, such as scored or mined.
         lines: gets the report.
         failures: gets one line for each input that failed.
-        model: function that returns the identity of the model. It is called when that is first
-            compared or recorded, because it may load the model.
+        model: function that returns the identity of the model. It is not called before this
+            identity is compared or recorded, because it may load the model.
         facts: values that determine the outputs in addition to the options and the inputs.
         is_anew: finished outputs are made again.
     """

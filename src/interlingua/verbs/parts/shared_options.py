@@ -308,8 +308,8 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
     """A model, and how it computes."""
 
     model: Model = argument(
-        "Model folder, hf:owner/name, or a name that --backend loads; mini, if the first argument"
-        " is an input instead of a model.",
+        "Model folder, hf:owner/name, or a name that --backend loads; if the first argument is an"
+        " input instead of a model, the model is mini.",
         reads="model",
     )
 

@@ -217,7 +217,8 @@ def _pairs_of_sides(source: TextSide, target: TextSide) -> list[FilePair]:
                     key = file.name[: len(file.name) - len(stem_and_suffix(file.name)[1])]
                 groups.setdefault(key, []).append(file)
             by_key.append(groups)
-        # Files are paired if their key is unique on both sides; the next step may separate others.
+        # Files are paired if their key is unique on both sides; the others are left to the next
+        # step, which may separate them.
         # A key that only one side has may have any number of files.
         for key in by_key[0].keys() & by_key[1].keys():
             own, other = by_key[0][key], by_key[1][key]

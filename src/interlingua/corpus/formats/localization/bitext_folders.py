@@ -29,7 +29,8 @@ from interlingua.storage.files import PathLike, stem_and_suffix
 from interlingua.storage.remote import WILD, is_remote
 
 _OF_TRANSLATORS = ("tmx", "gettext", "xliff", "qt", "catalog", "subtitles")
-"""Formats of files that are separate bitexts in a folder; tables are Hugging Face data."""
+"""Formats whose files, in a folder, are separate bitexts. A folder of tables, in contrast, is read
+as Hugging Face data."""
 _OF_OTHERS = ("config.json", "modules.json", "dataset_info.json", "state.json")
 """Files of models and of Hugging Face data."""
 _LOOKED_AT = 5_000

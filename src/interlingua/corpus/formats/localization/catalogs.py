@@ -417,7 +417,7 @@ def _leaves(content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_message(value: Mapping[str, Any], name: str) -> bool:
-    """Return whether an object is a text with its notes, and not a catalog with such a key."""
+    """Return whether an object is one text, under the key ``name``, with notes, and no catalog."""
     return isinstance(value.get(name), str) and not (
         set(value) - {name, "description", "placeholders", "id", "context"}
     )

@@ -215,7 +215,7 @@ def _srt_blocks(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _without_next_number(block: list[str]) -> list[str]:
-    """Return the lines of a cue without the number of the next one, and blank lines before it."""
+    """Remove the next cue's number, and blank lines before it, from the end of a cue's lines."""
     last = len(block)
     if last > 1 and _CUE_NUMBER.fullmatch(block[-1]):
         last -= 1

@@ -108,7 +108,10 @@ class ZeroShotTask(ClassificationTask):
         return found
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """Return the groups: between languages, from, to and with English, and in one language."""
+        """Return the groups of directions: between two languages, and within one language.
+
+        Those between two languages are also grouped as from English, to English, and both together.
+        """
         transfers = [one for one in found.subsets if len(set(one.languages)) == 2]
         kinds = {
             "zero_shot": transfers,

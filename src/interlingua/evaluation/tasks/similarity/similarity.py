@@ -124,8 +124,8 @@ class SimilarityTask(LanguageTask):
             return protocol or dict(files)
         names: set[str] = set()
         for item in self.languages:
-            # an item may be the name of a set, with its languages in either order; only if there is
-            # no such set, it is a language, which several sets may have
+            # first look for a set with this name, with its languages in either order; if there is
+            # none, the item is a language, and several sets may have it
             turned = "-".join(reversed(item.split("-")))
             found = [name for name in (item, turned) if name in files]
             if not found:

@@ -261,7 +261,8 @@ class BuccBestF1(BuccTask):
         candidates = candidates.take(candidates.scores >= self.least)
         right = _right(candidates, pair.data)
         best = best_threshold(candidates.scores, right, gold=len(pair.data.gold))
-        # by number and not by threshold, which may lie between equal scores
+        # take the best pairs by their number, and do not compare scores with the threshold, because
+        # the threshold may lie between equal scores
         extracted = candidates.take(np.argsort(-candidates.scores, kind="stable")[: best.extracted])
         note = (
             f"the threshold {best.threshold:.4f} was chosen on the {pair.split} split,"
