@@ -180,7 +180,8 @@ def test_languages(tmp_path):
 def test_a_plan_from_the_command_line():
     plan = CheckPlan.parse("hub, length", "copied=0.5,length")
     limits = {"copied": 0.5, "length": find_check("length").default_limit}
-    assert plan == CheckPlan(("length", "copied", "hub"), limits)
+    asked = ("length", "hub")
+    assert plan == CheckPlan(("length", "copied", "hub"), limits, requested=asked)
     assert CheckPlan.parse("", "none") == CheckPlan((), {})
     # A glossary needs a file.
     assert CheckPlan.parse("all", "").columns == tuple(CHECKS)[:-1]

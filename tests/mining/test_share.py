@@ -16,6 +16,7 @@ from interlingua.mining.calibration.calibration import (
     share_interval,
 )
 from interlingua.mining.calibration.score_mixture import draw_like, fit_mixture
+from tests.mining.curves import calibration
 
 
 def drawn(rng, right, wrong, apart):
@@ -134,6 +135,23 @@ def test_a_list_of_right_pairs_only_is_no_certainty():
     low, high = share_interval(found, better)
     assert low <= share <= high
     assert 0.95 < share < 0.995
+
+
+def test_a_share_of_one_percent_is_not_drawn_to_one_half():
+    curve = calibration(log_odds=(-12.0, 12.0), pairs=60)
+    scores = np.repeat([1.2, 1.0], [10, 990])
+    # Half a right and half a wrong pair more than 60 pairs would make it 0.018.
+    assert curve.estimate_share(scores) == curve.estimate_prior(scores)
+    assert curve.estimate_share(scores) == pytest.approx(0.01, abs=1e-4)
+
+
+@pytest.mark.parametrize(("score", "share"), [(1.0, 0.5 / 61), (1.2, 1 - 0.5 / 61)])
+def test_a_share_is_never_quite_zero_or_one(score, share):
+    curve = calibration(log_odds=(-12.0, 12.0), pairs=60)
+    scores = np.full(1000, score)
+    assert curve.estimate_share(scores) == pytest.approx(share)
+    low, high = share_interval(curve, scores)
+    assert low <= curve.estimate_share(scores) <= high
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -164,3 +164,41 @@ def test_the_command_line_takes_folders(run, done, refused, folder):
     assert len((folder / "out/sub/b.txt.tsv").read_text().splitlines()) == 7
     assert run(f"mine tests.mining.words:embed de en -o none --plan {words}").code == 2
     assert not (folder / "none").exists()
+
+
+def test_another_set_of_checks_that_can_run_mines_finished_files_again(folder, monkeypatch):
+    """``all`` leaves out a check whose package is not installed, and the journal holds ``all``."""
+    skipped = []
+    for left_out in ({}, {"language": "not installed"}, {"language": "not installed"}):
+        monkeypatch.setattr(
+            "interlingua.mining.checks._left_out_of_all",
+            lambda glossary, limits, left_out=left_out: {"glossary": "none", **left_out},
+        )
+        found = mine("de", "en", output="out", checks="all")
+        skipped.append(any("earlier run" in line for line in found.lines))
+    assert skipped == [False, False, True]
+
+
+def test_lines_on_the_whole_run_are_reported_once(folder):
+    found = mine("de", "en", output="out", checks="all", threshold=None)
+    for part in ("--columns score,", "--threshold", "left out of --check all"):
+        [line] = [line for line in found.lines if part in line]
+        assert ".txt" not in line
+    assert found.lines[-1] == "2 files, 0 not mined"
+
+
+@pytest.mark.parametrize(("checks", "named"), [("none", None), ("script", "script")])
+def test_only_requested_checks_are_named_as_columns(folder, checks, named):
+    found = mine("de", "en", output="o.tsv", checks=checks, drop="length,copied")
+    lines = [line for line in found.lines if "--columns" in line]
+    if named is None:
+        assert lines == []
+    else:
+        assert lines[0].endswith(f",{named}")
+        assert not lines[0].endswith(("length,script", "copied,script"))
+
+
+def test_checks_of_consistency_leave_no_work_folder(folder):
+    for checks in ("all", "translations,sources"):
+        mine("de", "en", output="o.tsv", checks=checks)
+        assert not (folder / "o.tsv.work").exists()

@@ -303,12 +303,15 @@ class CheckPlan:
         limits: checks that reject, each with its limit.
         glossary: file of the terms; None = there is none.
         left_out: checks that ``all`` leaves out, each with the reason.
+        requested: columns of the checks that are requested by name or by ``all``, without those
+            that are measured only because they reject.
     """
 
     columns: tuple[str, ...]
     limits: Mapping[str, float]
     glossary: Path | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    requested: tuple[str, ...] = ()
 
     @classmethod
     def parse(
@@ -344,6 +347,7 @@ class CheckPlan:
         if columns.strip() == "all":
             left_out = _left_out_of_all(glossary, limits) | dict(without or {})
             requested = [name for name in CHECKS if name not in left_out]
+        by_name = frozenset(requested)
         if glossary is not None:
             requested.append(GLOSSARY)
         elif GLOSSARY in requested or GLOSSARY in limits:
@@ -354,7 +358,9 @@ class CheckPlan:
         # Columns have a fixed order, independent of the order of names: built-in ones first.
         known = [name for name in CHECKS if name in requested or name in limits]
         others = [name for name in dict.fromkeys([*requested, *limits]) if name not in CHECKS]
-        return cls((*known, *others), limits, glossary, left_out)
+        measured = (*known, *others)
+        asked = tuple(find_check(name).name for name in measured if name in by_name)
+        return cls(measured, limits, glossary, left_out, asked)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from interlingua.mining.calibration.calibration import (
     doubted,
     expected_cuts,
     precision_interval,
-    share_interval,
+    share_with_interval,
 )
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
 from interlingua.mining.pair_cut import PairCut
@@ -196,8 +196,7 @@ class Filter:
         if self.prior is None and self.calibration.basis == "gold":
             self.prior = self.calibration.prior
         elif self.prior is None:
-            self.prior = self.calibration.estimate_share(scores)
-            self.share_interval = share_interval(self.calibration, scores)
+            self.prior, self.share_interval = share_with_interval(self.calibration, scores)
         probabilities = self.calibration.probability(scores, prior=self.prior)
         self.expected = float(probabilities.sum())
         self.cuts = expected_cuts(scores, probabilities, PRECISIONS)

@@ -37,7 +37,7 @@ PARTS = {
     r"scores": r"(means|hubs)-[xy]\.\w+|pairs\.bin|found\.bin",
     # An empty pattern matches no file name: these hold other folders, or only temporary files.
     r"seen": r"",
-    r"seen/seen-[xy]": r"keys-\d+\.u64",
+    r"seen/(seen-[xy]|(translations|sources)-(texts|pairs))": r"keys-\d+\.u64",
     r"made": r"",
     r"tables": r"[0-9a-f]{8}-.*\.txt",
 }

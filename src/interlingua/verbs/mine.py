@@ -76,8 +76,8 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
     )
     checks: Names = option(
         ",".join(CHEAP),
-        f"Checks to measure, each in a column: all, none, or some of {', '.join(CHECKS)},"
-        " package.module:Class.",
+        "Checks to measure; each is in .jsonl, and a possible column of --columns: all (that can"
+        f" run), none, or some of {', '.join(CHECKS)}, package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
@@ -209,6 +209,7 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
         ConfigError: an option is set that is only for two texts.
         DataError: files can't be paired by their names.
     """
+    from interlingua.mining.filter import no_cut_line
     from interlingua.mining.mine import MinedPairs
     from interlingua.mining.pipeline import left_out_lines
     from interlingua.verbs.parts.models import open_model
@@ -223,7 +224,8 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
     # All options are checked before the first file is opened.
     for job in jobs:
         check_mine(job.options)
-    # The model is loaded once, when the first two files are read.
+    checks = _check_plan(options)
+    # The model is loaded once, when a finished output is compared or the first two files are read.
     opened = functools.cache(lambda: open_model(options, elsewhere=options.ray is not None))
 
     def mine_one(one: MineOptions) -> list[str]:
@@ -242,6 +244,13 @@ def _mine_each(options: MineOptions, progress: Progress) -> MinedPairs:
         lines=found.lines,
         failures=found.failures,
         model=lambda: opened()[1],
+        # The checks of ``all`` depend on the installed packages.
+        facts={"measured": list(checks.columns)},
+        common=[
+            no_cut_line("interlingua calibrate"),
+            *checks.lines(),
+            *_columns_line(options, checks, "tsv"),
+        ],
     )
     if options.plan:
         for job in jobs:
@@ -432,7 +441,6 @@ def mine_texts(
     from interlingua.mining.mine import calibration_for, check_places, mine_pairs, parse_shard
     from interlingua.mining.pipeline import with_lines
     from interlingua.mining.work_folder import at_work
-    from interlingua.mining.writer import columns_of_checks_line
     from interlingua.runtime.workers import connected
 
     checks = check_mine(options)
@@ -473,11 +481,20 @@ def mine_texts(
             progress=progress,
         )
         found.lines += [*bad.lines(), *checks.lines()]
-        if options.output is not None and join_names(options.checks) != ",".join(CHEAP):
-            names = checks.names if join_names(options.checks) not in ("", "none") else ()
+        if options.output is not None:
             form = check_output(options.output, None, checks)
-            found.lines += columns_of_checks_line(form, listed(options.columns), names)
+            found.lines += _columns_line(options, checks, form)
         return found
+
+
+def _columns_line(options: MineOptions, checks: CheckPlan, format: str) -> list[str]:
+    """Return a line if the requested checks are no columns of the output, otherwise none."""
+    from interlingua.mining.writer import columns_of_checks_line
+
+    # Nobody has requested the default checks.
+    if join_names(options.checks) == ",".join(CHEAP):
+        return []
+    return columns_of_checks_line(format, listed(options.columns), checks.requested)
 
 
 mine = function_of(MineOptions, run_mine, "mine")

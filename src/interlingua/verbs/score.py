@@ -22,7 +22,7 @@ from interlingua.config.options import (
     listed,
     option,
 )
-from interlingua.config.registry import CHECKS
+from interlingua.config.registry import CHECKS, FORMATS
 from interlingua.errors import ConfigError, InterlinguaError, count_of
 from interlingua.mining import defaults
 from interlingua.mining.pair_cut import PairCut
@@ -43,6 +43,7 @@ from interlingua.verbs.parts.shared_options import (
     SheetOptions,
     as_path,
     as_text,
+    is_output_folder,
     join_names,
     output_option,
 )
@@ -186,7 +187,8 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, SheetOptions, Pair
     )
     checks: Names = option(
         "",
-        f"Checks to measure: all, or some of {', '.join(CHECKS)}, package.module:Class.",
+        "Checks to measure; each is in .jsonl, and a possible column of --columns: all (that can"
+        f" run), none, or some of {', '.join(CHECKS)}, package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
@@ -352,17 +354,22 @@ def _score_several(
     # Calibrations, kept vectors and finished outputs are valid for one model.
     needs_identity = (options.calibration, options.work, options.output)
     is_identified = any(one is not None for one in needs_identity)
+    # All options are checked before the first file is opened.
+    checked = replace(options, bitext=())
+    if options.output is not None and is_output_folder(options.output):
+        checked = replace(checked, output=None, format=None)
+    _, checks = check_score(checked)
     several = SeveralScores(
         options,
         bitexts,
         open_bitext=open_bitext,
         open_model=lambda: open_model(options, identified=is_identified),
+        checks=checks,
+        common=_lines_of_run(options, checks),
         lines=result.lines,
         failures=result.failures,
     )
-    # All options are checked before the first file is opened.
     if several.is_folder:
-        check_score(replace(options, bitext=(), output=None, format=None))
         several.to_folder(
             lambda job, stream, encode, model: write_scored(
                 job.options,
@@ -375,7 +382,6 @@ def _score_several(
             )
         )
         return result
-    check_score(replace(options, bitext=()))
 
     def scored(job: ScoreJob, stream: Stream, encode: Encode, model: str, lines: list[str]) -> Any:
         return _scored(job.options, stream, encode, model, progress, lines, judged=job.judged)
@@ -604,7 +610,19 @@ def columns_line(options: ScoreOptions) -> list[str]:
         return []
     _, checks = check_score(options)
     form = output_format(options.output, options.format)
-    return columns_of_checks_line(form, listed(options.columns), checks.names)
+    return columns_of_checks_line(form, listed(options.columns), checks.requested)
+
+
+def _lines_of_run(options: ScoreOptions, checks: CheckPlan) -> list[str]:
+    """Return the lines that the reports of several bitexts may have in common."""
+    from interlingua.mining.filter import no_cut_line
+    from interlingua.mining.writer import columns_of_checks_line
+
+    lines = [no_cut_line("--learn"), *checks.lines()]
+    # The outputs in a folder may have several formats.
+    for form in FORMATS.names:
+        lines += columns_of_checks_line(form, listed(options.columns), checks.requested)
+    return lines
 
 
 def _kept_rows(

@@ -226,3 +226,29 @@ def test_formats_without_columns_of_checks_are_named(done, output, columns):
     assert all(str(columns) in line for line in lines)
     err = done(f"{SCORE} noisy.de-en.tsv --check script -o o.tsv --columns score,script").err
     assert "--columns" not in err
+
+
+@pytest.mark.parametrize(
+    ("check", "named"), [("none", None), ("script", "script"), ("hub,script", "script,hub")]
+)
+def test_only_requested_checks_are_named_as_columns(done, check, named):
+    """Checks of the default --drop are measured and not requested."""
+    err = done(f"{SCORE} noisy.de-en.tsv --check {check} -o o.tsv --quiet").err
+    lines = [line for line in err.splitlines() if "--columns" in line]
+    if named is None:
+        assert lines == []
+    else:
+        assert [line.partition("--columns ")[2] for line in lines] == [
+            f"score,source,target,{named}"
+        ]
+
+
+@pytest.mark.parametrize("output", ["out", "o.tsv"])
+def test_lines_on_the_whole_run_are_printed_once(done, output):
+    for name in ("a.de-en.tsv", "b.de-en.tsv"):
+        Path("l10n").mkdir(exist_ok=True)
+        shutil.copy("noisy.de-en.tsv", f"l10n/{name}")
+    err = done(f"{SCORE} l10n/*.tsv --check all -o {output} --quiet").err
+    for part in ("--columns score,", "--threshold", "left out of --check all"):
+        [line] = [line for line in err.splitlines() if part in line]
+        assert "de-en" not in line

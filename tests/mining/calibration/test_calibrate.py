@@ -74,6 +74,8 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
         pytest.approx((one.probability, one.right, one.pairs), abs=6e-4) for one in found.bins
     ]
     (own,) = [int(line.split()[3]) for line in lines if line.startswith("translations among the")]
+    # The scores are of pairs without a held-out text.
+    assert any(f"the {own} pairs found with the held-out texts mixed in" in line for line in lines)
     right = int(re.search(r"are right \((\d+)\)", "".join(lines)).group(1))
     by_gold = curves(lines)[1]
     assert sum(row[2] for row in by_gold) == own

@@ -336,3 +336,18 @@ def test_one_output_for_all_has_one_style_of_language_codes(folder, tmp_path, su
         assert {row["source_language"] for row in rows} == {"en"}
     streamed = score(folder / "res", drop="none").to_pandas()
     assert len(streamed) == 4
+
+
+def test_another_set_of_checks_that_can_run_scores_finished_files_again(
+    folder, tmp_path, monkeypatch
+):
+    """``all`` leaves out a check whose package is not installed, and the journal holds ``all``."""
+    skipped = []
+    for left_out in ({}, {"language": "not installed"}, {"language": "not installed"}):
+        monkeypatch.setattr(
+            "interlingua.mining.checks._left_out_of_all",
+            lambda glossary, limits, left_out=left_out: {"glossary": "none", **left_out},
+        )
+        found = score(folder, output=tmp_path / "out", checks="all")
+        skipped.append(any("earlier run" in line for line in found.lines))
+    assert skipped == [False, False, True]

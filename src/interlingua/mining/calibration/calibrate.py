@@ -475,7 +475,7 @@ def learn_from_mining(
         found = relative_to_list(found, scores)
     elif known.basis == "probes":
         # ``mine`` searches without them, and finds slightly different pairs and scores.
-        words += " among the held-out texts"
+        words += " with the held-out texts mixed in"
     found = found.of_pairs(scores)
     save_calibration(found, output)
     lines = [*mined.notes, *pairs.notes, *report(learned.fit, found, scores, words), *notes]

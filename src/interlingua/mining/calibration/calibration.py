@@ -191,15 +191,13 @@ class Calibration:
 
         It is the mean of ``estimate_prior`` over the curves that the known pairs allow. A maximum
         likelihood estimate is often exactly 1 for a list of mostly right pairs, and then each pair
-        would be certain.
+        would be certain. So the mean is at least 0.5 / (n + 1) and at most 1 minus this bound,
+        where n is the number of scores or of known pairs, whichever is smaller.
 
         Args:
             scores: of all pairs, not only of those above a threshold.
         """
-        shares = _shares(self, _even_sample(np.asarray(scores, dtype=np.float64)))
-        # Half a right pair and half a wrong pair are added, as in the isotonic curve.
-        count = min(len(scores), self.pairs)
-        return float((np.mean(shares) * count + 0.5) / (count + 1))
+        return share_with_interval(self, scores)[0]
 
     def of_pairs(self, scores: Float64[ndarray, " n"]) -> Calibration:
         """Return a copy with the share of right pairs among these pairs, and with their cuts."""
@@ -738,21 +736,30 @@ def resampled_curves(
 
 
 def share_interval(found: Calibration, scores: Float64[ndarray, " m"]) -> tuple[float, float]:
-    """Compute the 95 % bootstrap interval of ``found.estimate_share(scores)``.
+    """Compute the middle 95 % of the shares by the curves that the known pairs allow.
+
+    The interval is widened to include ``found.estimate_share(scores)``.
 
     Args:
         found: the calibration, with its alternatives.
         scores: of all pairs.
     """
-    low, high = _interval(_shares(found, _even_sample(scores)))
-    share = found.estimate_share(scores)
-    return min(low, share), max(high, share)
+    return share_with_interval(found, scores)[1]
 
 
-def _shares(found: Calibration, scores: Float64[ndarray, " m"]) -> list[float]:
-    """Return the estimated share of right pairs by each of the curves that known pairs allow."""
-    shares = [found.with_curve(curve).estimate_prior(scores) for curve in found.alternatives]
-    return shares or [found.estimate_prior(scores)]
+def share_with_interval(
+    found: Calibration, scores: Float64[ndarray, " m"]
+) -> tuple[float, tuple[float, float]]:
+    """Compute ``found.estimate_share(scores)`` and ``share_interval``, each curve once."""
+    few = _even_sample(np.asarray(scores, dtype=np.float64))
+    shares = [found.with_curve(curve).estimate_prior(few) for curve in found.alternatives]
+    # A calibration may have no resampled curves.
+    shares = shares or [found.estimate_prior(few)]
+    # Half a pair is the smallest share that the pairs can show, as in the isotonic curve.
+    least = 0.5 / (min(len(scores), found.pairs) + 1)
+    share = float(np.clip(np.mean(shares), least, 1 - least))
+    low, high = _interval(shares)
+    return share, (min(low, share), max(high, share))
 
 
 def precision_interval(

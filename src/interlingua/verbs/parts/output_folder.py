@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -38,6 +38,8 @@ class OutputFolder:
         model: function that returns the identity of the model. It is not called before this
             identity is compared or recorded, because it may load the model.
         facts: values that determine the outputs in addition to the options and the inputs.
+        common: lines of a report that concern the whole run. Each of them is added once, at the
+            end, if the report of an input has it.
         is_anew: finished outputs are made again.
     """
 
@@ -52,6 +54,7 @@ class OutputFolder:
         failures: list[str],
         model: Callable[[], str],
         facts: Mapping[str, Any] = MappingProxyType({}),
+        common: Collection[str] = (),
         is_anew: bool = False,
     ) -> None:
         self.options = options
@@ -63,7 +66,9 @@ class OutputFolder:
         self.model = model
         # A calibration or a glossary may be another one under the same name.
         self.facts = {**_digests_of_options(options, ignored), **facts}
+        self.common = common
         self.is_anew = is_anew
+        self._found_common: set[str] = set()
 
     def run(self, jobs: Sequence[OutputJob], do: Callable[[Any], list[str]]) -> int:
         """Write the outputs; those that an earlier run finished are left as is.
@@ -141,10 +146,15 @@ class OutputFolder:
 
     def report(self, label: str, lines: Iterable[str]) -> None:
         """Add the report of one input."""
-        self.lines += [f"{label}: {line}" for line in lines]
+        for line in lines:
+            if line in self.common:
+                self._found_common.add(line)
+            else:
+                self.lines.append(f"{label}: {line}")
 
     def report_all(self, count: int) -> None:
         """Add the last lines of the report."""
+        self.lines += [line for line in self.common if line in self._found_common]
         self.lines += [f"not {self.word}: {failure}" for failure in self.failures]
         failed = f"{len(self.failures):,} not {self.word}"
         self.lines.append(f"{count_of(count, 'files')}, {failed}")

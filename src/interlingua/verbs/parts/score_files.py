@@ -8,7 +8,7 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -31,6 +31,7 @@ from interlingua.verbs.parts.shared_options import as_path, is_output_folder
 if TYPE_CHECKING:
     from interlingua.corpus.formats.localization.bitext_folders import Bitext, Bitexts
     from interlingua.encoder.protocol import Encode
+    from interlingua.mining.checks import CheckPlan
     from interlingua.mining.review import Judging
     from interlingua.mining.score import Stream
     from interlingua.mining.writer import PairRow
@@ -90,7 +91,10 @@ class SeveralScores:
         options: of the run.
         bitexts: the bitexts found in the input.
         open_bitext: function that opens one bitext.
-        open_model: function that loads the model; called once, after the first bitext is opened.
+        open_model: function that loads the model; called once, when a finished output is compared
+            or after the first bitext is opened.
+        checks: plan of the checks of the run.
+        common: see ``OutputFolder``.
         lines: gets the report.
         failures: gets one line for each bitext that could not be scored.
     """
@@ -102,6 +106,8 @@ class SeveralScores:
         *,
         open_bitext: Callable[[_Options], Stream],
         open_model: Callable[[], tuple[Encode, str]],
+        checks: CheckPlan,
+        common: Collection[str],
         lines: list[str],
         failures: list[str],
     ) -> None:
@@ -115,6 +121,14 @@ class SeveralScores:
         self.open_bitext = open_bitext
         self.open_model = functools.cache(open_model)
         self.lines = lines
+        facts: dict[str, Any] = {}
+        # The checks of ``all`` depend on the installed packages. Those that only a review sheet
+        # measures do not make finished outputs invalid.
+        if options.checks:
+            facts["measured"] = list(checks.columns)
+        # Changed answers change the outputs.
+        if labels is not None:
+            facts["labels"] = sha256_file(labels)
         self.outputs = OutputFolder(
             options,
             journal=_JOURNAL,
@@ -123,8 +137,9 @@ class SeveralScores:
             lines=lines,
             failures=failures,
             model=lambda: self.open_model()[1],
-            # Changed answers change the outputs; a review sheet needs the pairs of all bitexts.
-            facts={} if labels is None else {"labels": sha256_file(labels)},
+            facts=facts,
+            common=common,
+            # A review sheet needs the pairs of all bitexts.
             is_anew=options.review is not None,
         )
 
