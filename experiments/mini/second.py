@@ -155,7 +155,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     ranked = made / "second/ranked.json"
     command = (
         *(*python, HERE / "hard_passages.py", teacher, made / "second/questions.json"),
-        *(*prompts, "-o", ranked),
+        *(*prompts, "--dtype", "bfloat16", "-o", ranked),
     )
     yield Step("rank", ranked, command, Cost(tokens=7_000_000, megabytes=700))
     run = work / "runs/second"
