@@ -179,7 +179,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     shipped = ROOT / "models/mini/src/interlingua_mini/model"
     command = (
         *(*python, HERE / "ship.py", chosen, "--corpus", prepared / "second", "--run", run),
-        *("--before", shipped, "-o", package),
+        *("--before", shipped, "--sources", made / "second/sources.json", "-o", package),
     )
     yield Step("ship", package, command, Cost(minutes=3, megabytes=60))
 
