@@ -40,6 +40,7 @@ def main() -> None:
     )
     parser.add_argument("--passages", type=Path, help="questions_dev.json of second_data.py")
     parser.add_argument("--prompts", action="store_true", help='"query: " and "passage: "')
+    parser.add_argument("--dtype", default="float32", help="type of the model's numbers")
     parser.add_argument("--dim", type=int, help="of the vectors; all by default")
     parser.add_argument(
         "--questions", type=Path, required=True, help="TyDi GoldP, with its training split"
@@ -57,7 +58,7 @@ def main() -> None:
         titles += ["questions, own language, MRR", "headings, other languages, MRR"]
     print(f"| {' | '.join(titles)} |\n|---{'|---:' * (len(titles) - 1)}|", flush=True)
     for name in given.models:
-        encoder = interlingua.load(name)
+        encoder = interlingua.load(name, dtype=given.dtype)
         prompts = ("query: ", "passage: ") if given.prompts else ("", "")
         scores = [
             *held_out_accuracy(encoder, given.corpus, given.dim, prompts[0]),
