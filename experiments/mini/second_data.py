@@ -224,7 +224,8 @@ def read_passages(path: Path) -> dict[str, tuple[str, str, str]]:
     for cells in rows_of(path):
         if len(cells) >= 3:
             heading = cells[2] if len(cells) > 3 else ""
-            rows[cells[0]] = (cells[1], heading, cells[-1])
+            # JSQuAD puts the title and a sign before each passage.
+            rows[cells[0]] = (cells[1], heading, cells[-1].split(" [SEP] ")[-1])
     return rows
 
 
