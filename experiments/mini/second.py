@@ -155,7 +155,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     ranked = made / "second/ranked.json"
     command = (
         *(*python, HERE / "hard_passages.py", teacher, made / "second/questions.json"),
-        *(*prompts, "-o", ranked),
+        *(*prompts, "--dtype", "bfloat16", "-o", ranked),
     )
     yield Step("rank", ranked, command, Cost(tokens=7_000_000, megabytes=700))
     run = work / "runs/second"
@@ -179,7 +179,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     shipped = ROOT / "models/mini/src/interlingua_mini/model"
     command = (
         *(*python, HERE / "ship.py", chosen, "--corpus", prepared / "second", "--run", run),
-        *("--before", shipped, "-o", package),
+        *("--before", shipped, "--sources", made / "second/sources.json", "-o", package),
     )
     yield Step("ship", package, command, Cost(minutes=3, megabytes=60))
 
