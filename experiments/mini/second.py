@@ -56,7 +56,8 @@ TOKENS_PER_STEP = 25_000
 tokens, 48 questions and 96 passages of up to 160 tokens, 64 scored sentences."""
 TOKENS_PER_SECOND = {"two CPU cores": 2_800, "one H100 or H200": 145_000}
 """Tokens per second of training: 420 steps of second.toml ran at 2,800 on two cores of a Zen 5 that
-other work shared, and 4,000 steps of 512 pairs 283 s on an H200. Only reading is three times as fast."""
+other work shared, and 4,000 steps of 512 pairs 283 s on an H200. Only reading is three times as
+fast."""
 
 
 class Cost(NamedTuple):
