@@ -45,9 +45,12 @@ def main() -> None:
     )
     parser.add_argument("--question-prompt", default="", help="before what the model reads")
     parser.add_argument("--passage-prompt", default="")
+    parser.add_argument(
+        "--dtype", default="float32", help="type of the numbers that it computes with"
+    )
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
-    encoder = interlingua.load(given.model)
+    encoder = interlingua.load(given.model, dtype=given.dtype)
     if given.questions.suffix == ".json":
         found = with_hard_passages(encoder, given)
     else:

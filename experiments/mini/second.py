@@ -54,9 +54,10 @@ TOY_RUN = (
 TOKENS_PER_STEP = 25_000
 """Tokens that the student reads in a step, and a third of the teacher's: 128 sentences of 20
 tokens, 48 questions and 96 passages of up to 160 tokens, 64 scored sentences."""
-TOKENS_PER_SECOND = {"two CPU cores": 1_400, "one H100 or H200": 145_000}
-"""Tokens per second of training: 260 steps of 6,300 tokens took 19 minutes on two cores of a Zen 5,
-and 4,000 steps of 512 pairs 283 s on an H200. Only reading is three times as fast."""
+TOKENS_PER_SECOND = {"two CPU cores": 2_800, "one H100 or H200": 145_000}
+"""Tokens per second of training: 420 steps of second.toml ran at 2,800 on two cores of a Zen 5 that
+other work shared, and 4,000 steps of 512 pairs 283 s on an H200. Only reading is three times as
+fast."""
 
 
 class Cost(NamedTuple):
@@ -155,7 +156,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     ranked = made / "second/ranked.json"
     command = (
         *(*python, HERE / "hard_passages.py", teacher, made / "second/questions.json"),
-        *(*prompts, "-o", ranked),
+        *(*prompts, "--dtype", "bfloat16", "-o", ranked),
     )
     yield Step("rank", ranked, command, Cost(tokens=7_000_000, megabytes=700))
     run = work / "runs/second"
@@ -179,7 +180,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     shipped = ROOT / "models/mini/src/interlingua_mini/model"
     command = (
         *(*python, HERE / "ship.py", chosen, "--corpus", prepared / "second", "--run", run),
-        *("--before", shipped, "-o", package),
+        *("--before", shipped, "--sources", made / "second/sources.json", "-o", package),
     )
     yield Step("ship", package, command, Cost(minutes=3, megabytes=60))
 

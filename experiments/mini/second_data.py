@@ -8,6 +8,8 @@ that a part of the data is enough to try. OUT gets
 
 - ``questions.json``: questions, or headings, with their passages, in DPR's form with the language
   of each side; hard_passages.py adds the teacher's hard passages;
+- ``questions_dev.json``: the same of passages that are not in ``questions.json`` in any language,
+  with all versions of the passage in ``positive_ctxs``, for development.py;
 - ``scored.tsv`` and ``scored_dev.tsv``: score, text, text;
 - ``sources.json``: the sets used, with licenses and counts, for the card.
 
@@ -22,6 +24,7 @@ import argparse
 import json
 import random
 import sys
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -37,6 +40,10 @@ ACROSS = 0.3
 """Share of aligned headings, and of Finnish questions, that get a passage in another language."""
 DEVELOPMENT = 0.03
 """Share of scored pairs that are kept for development."""
+DEVELOPMENT_SETS = {"qa_wikipedia": 40, "help_gnome_apps": 30, "docs_vue": 15}
+"""Sets with passages for development -> one of this number of passages is kept for it."""
+DEVELOPMENT_QUESTIONS = 60
+"""Questions for development, per set and language."""
 SHORTEST_HEADING = 8
 """Letters of a heading that asks for something."""
 
@@ -118,12 +125,13 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def write_all(given: argparse.Namespace) -> None:
-    """Write the three files; ``sources.json`` is last, so that it implies the others.
+    """Write all files; ``sources.json`` is last, so that it implies the others.
 
     Raises:
         DataError: none of the sets is there.
     """
     items: list[Item] = []
+    development_items: list[Item] = []
     used: list[dict[str, Any]] = []
     for chosen in SETS:
         folder = given.data / chosen.name
@@ -133,7 +141,10 @@ def write_all(given: argparse.Namespace) -> None:
         if chosen.machine_translated and given.without_machine_translated:
             print(f"{chosen.name}: machine-translated, left out")
             continue
-        found = questions_of(folder, chosen, most=given.most, withheld=given.with_withheld)
+        found, held_out = questions_of(
+            folder, chosen, most=given.most, withheld=given.with_withheld
+        )
+        development_items += held_out
         used.append({**vars(chosen), "questions": len(found)})
         items += found
         print(f"{chosen.name}: {len(found):,} questions")
@@ -141,8 +152,9 @@ def write_all(given: argparse.Namespace) -> None:
         raise DataError("none of the sets is here; see docs/data.md", path=given.data)
     random.Random(SEED).shuffle(items)
     given.output.mkdir(parents=True, exist_ok=True)
-    with atomic_write(given.output / "questions.json") as file:
-        json.dump(items, file, ensure_ascii=False)
+    for name, some in (("questions.json", items), ("questions_dev.json", development_items)):
+        with atomic_write(given.output / name) as file:
+            json.dump(some, file, ensure_ascii=False)
     train, development = scored_pairs(given.data / "scored_pairs", given.scored / "train.tsv")
     for name, lines in (("scored.tsv", train), ("scored_dev.tsv", development)):
         with atomic_write(given.output / name) as file:
@@ -154,8 +166,10 @@ def write_all(given: argparse.Namespace) -> None:
     print(f"{len(train):,} scored pairs, {len(development):,} for development")
 
 
-def questions_of(folder: Path, chosen: DataSet, *, most: int, withheld: bool) -> list[Item]:
-    """Return the questions of a set, up to a number per language."""
+def questions_of(
+    folder: Path, chosen: DataSet, *, most: int, withheld: bool
+) -> tuple[list[Item], list[Item]]:
+    """Return the questions of a set, up to a number per language, and those for development."""
     passages = {path: read_passages(path) for path in sorted(folder.glob("*.tsv"))}
     by_language = {
         path.name.split(".")[0]: rows
@@ -171,15 +185,35 @@ def questions_of(folder: Path, chosen: DataSet, *, most: int, withheld: bool) ->
             found = (one for one in found if one[0] not in both)
     else:
         found = headings_with_passages(by_language)
-    kept: dict[str, list[Item]] = defaultdict(list)
-    for _, item in found:
-        kept[item["language"]].append(item)
+    kept: dict[str, list[tuple[str, Item]]] = defaultdict(list)
+    for number, item in found:
+        kept[item["language"]].append((number, item))
     limit = most // 4 if chosen.is_manual else most
-    drawn = []
+    one_of = DEVELOPMENT_SETS.get(chosen.name, 0)
+    train: list[Item] = []
+    development: list[Item] = []
     for language, items in sorted(kept.items()):
         draw = random.Random(f"{chosen.name} {language}")
-        drawn += draw.sample(items, min(limit, len(items)))
-    return drawn
+        drawn = draw.sample(items, min(limit, len(items)))
+        train += [item for number, item in drawn if not is_held_out(number, one_of)]
+        held_out = [one for one in items if is_held_out(one[0], one_of)]
+        for number, item in held_out[:DEVELOPMENT_QUESTIONS]:
+            versions = [
+                {
+                    "title": item["positive_ctxs"][0]["title"],
+                    "text": rows[number][2],
+                    "language": code_of(name),
+                }
+                for name, rows in by_language.items()
+                if number in rows
+            ]
+            development.append({**item, "set": chosen.name, "positive_ctxs": versions})
+    return train, development
+
+
+def is_held_out(number: str, one_of: int) -> bool:
+    """Return whether a passage is for development, in all languages: one of a number is."""
+    return bool(one_of) and zlib.crc32(number.encode()) % one_of == 0
 
 
 def read_passages(path: Path) -> dict[str, tuple[str, str, str]]:
@@ -190,7 +224,8 @@ def read_passages(path: Path) -> dict[str, tuple[str, str, str]]:
     for cells in rows_of(path):
         if len(cells) >= 3:
             heading = cells[2] if len(cells) > 3 else ""
-            rows[cells[0]] = (cells[1], heading, cells[-1])
+            # JSQuAD puts the title and a sign before each passage.
+            rows[cells[0]] = (cells[1], heading, cells[-1].split(" [SEP] ")[-1])
     return rows
 
 

@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -77,6 +77,8 @@ to STS16, from which the benchmark was drawn, hold the same sentences, so they c
 
 The questions of the stage `retrieval` are the English ones of TyDi QA GoldP's training split (Apache-2.0), with their
 passages and others of the same file, which are of Wikipedia (CC-BY-SA)."""
+SCORED = """The stage `second` also learned from scored pairs of JSTS (Japanese, CC-BY-SA 4.0), KLUE-STS (Korean, CC-BY-SA 4.0), the Turku
+paraphrase corpus (Finnish and Swedish, CC-BY-SA 4.0) and MLQE-PE (grades of translations, CC0)."""
 COST = "## Cost"
 NUMBERS = """## Numbers
 
@@ -103,15 +105,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--before", type=Path, help="the shipped model that training began with, for its cost"
     )
+    parser.add_argument(
+        "--sources", type=Path, help="sources.json of second_data.py, for the sets in the card"
+    )
     given = parser.parse_args(arguments)
+    sets = given.sources and json.loads(given.sources.read_text(encoding="utf-8"))
     try:
-        ship(given.model, given.output, given.corpus, runs=given.run, before=given.before)
+        ship(
+            *(given.model, given.output, given.corpus),
+            runs=given.run,
+            before=given.before,
+            sets=sets or (),
+        )
     except InterlinguaError as error:
         sys.exit(f"ship.py: {error}")
 
 
 def ship(
-    model: Path, output: Path, corpus: Path, *, runs: Iterable[Path], before: Path | None = None
+    model: Path,
+    output: Path,
+    corpus: Path,
+    *,
+    runs: Iterable[Path],
+    before: Path | None = None,
+    sets: Sequence[dict[str, Any]] = (),
 ) -> None:
     """Write the package's model.
 
@@ -121,6 +138,7 @@ def ship(
         corpus: the prepared corpus.
         runs: folders of the training runs, in their order.
         before: the shipped model that they started with; its card has the runs before them.
+        sets: sets of questions and passages, as second_data.py writes them.
 
     Raises:
         InterlinguaError: a file is missing, the vectors do not stay, or the files are too large.
@@ -140,7 +158,9 @@ def ship(
         write_stock(stock, packed)
         print(f"{model} and the shipped model, cosines: {check_rounding(model, stock, corpus)}")
         print("the shipped model here and elsewhere:", *same_elsewhere(stock), sep="\n")
-        (packed / "README.md").write_text(card(stock, packed, manifest, costs), encoding="utf-8")
+        (packed / "README.md").write_text(
+            card(stock, packed, manifest, costs, sets), encoding="utf-8"
+        )
         (packed / DIGEST).write_text(digest(packed) + "\n", encoding="ascii")
         total = check_size(packed)
         shutil.rmtree(output, ignore_errors=True)
@@ -274,7 +294,13 @@ def costs_in_card(path: Path) -> list[Cost]:
     return [Cost(*row) for row in rows[2:]]
 
 
-def card(stock: Path, packed: Path, manifest: Manifest, costs: Sequence[Cost]) -> str:
+def card(
+    stock: Path,
+    packed: Path,
+    manifest: Manifest,
+    costs: Sequence[Cost],
+    sets: Sequence[dict[str, Any]],
+) -> str:
     """Format the model's README.md."""
     provenance = Provenance(
         name=NAME,
@@ -300,7 +326,19 @@ def card(stock: Path, packed: Path, manifest: Manifest, costs: Sequence[Cost]) -
         NUMBERS,
         ORIGIN,
     ]
+    if sets:
+        parts += [SCORED, questions_section(sets)]
     return "\n\n".join(parts) + "\n"
+
+
+def questions_section(sets: Sequence[dict[str, Any]]) -> str:
+    """Format the sets of questions, or headings, with passages as a table."""
+    rows = ["| questions and passages | license | questions |", "| --- | --- | ---: |"]
+    for one in sets:
+        license = one["license"] + ("; machine-translated" if one["machine_translated"] else "")
+        rows.append(f"| {one['name']} | {license} | {one['questions']:,} |")
+    left_out = [f"Left out: {one['withheld']}." for one in sets if one["withheld"]]
+    return "\n".join([*rows, *(["", *left_out] if left_out else [])])
 
 
 def cost_section(costs: Sequence[Cost]) -> str:

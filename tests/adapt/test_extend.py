@@ -151,15 +151,58 @@ def test_a_run_that_was_interrupted_goes_on(done, place, monkeypatch):
     assert again.after == done.after
 
 
+ROWS = [f"{other}\t{english}" for other, english in sentences(160)]
+
+
 def test_too_few_pairs_are_an_error(tmp_path, place):
-    few = write_lines(tmp_path / "few.eu-en.tsv", [f"{a}\t{b}" for a, b in sentences(4)])
-    with pytest.raises(DataError, match="heldout"):
+    few = write_lines(tmp_path / "few.eu-en.tsv", ROWS[:4])
+    with pytest.raises(DataError, match=r"few\.eu-en\.tsv: .*: 4 .*at least 111.*--pairs"):
         extend(place / "model", few, "eu", tmp_path / "out", **QUICK)
+    assert list(tmp_path.iterdir()) == [few]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ROWS[:1] * 200,
+        # A tenth can be held out, but too few are left for validation.
+        ROWS[:60],
+        # Two words: too short to be held out.
+        ["\t".join(" ".join(side.split()[1:3]) for side in row.split("\t")) for row in ROWS],
+    ],
+    ids=["equal", "sixty", "short"],
+)
+def test_too_few_pairs_after_cleaning_are_an_error(tmp_path, place, rows):
+    few = write_lines(tmp_path / "few.eu-en.tsv", rows)
+    with pytest.raises(DataError, match=r"few\.eu-en\.tsv: .*eus_Latn and eng_Latn.*--pairs"):
+        extend(place / "model", few, "eu", tmp_path / "out", **QUICK)
+    assert list(tmp_path.iterdir()) == [few]
 
 
 def test_a_language_without_pairs_is_an_error(tmp_path, place):
     with pytest.raises(DataError, match="glg_Latn"):
         extend(place / "model", place / "pairs.eu-en.tsv", "gl", tmp_path / "out", **QUICK)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("wrong", ["check_languages", "sts", "replay"])
+def test_a_wrong_input_is_an_error_before_any_work(tmp_path, place, wrong):
+    empty = write_lines(tmp_path / "de.txt", [""])
+    changes = {"check_languages": "swh", "sts": [empty], "replay": [empty]}
+    with pytest.raises(InterlinguaError):
+        run(place, tmp_path / "out", **{wrong: changes[wrong]})
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_fewest_pairs_that_are_accepted_can_be_trained_on(tmp_path, place):
+    named = tmp_path / "few.eu-en.tsv"
+    few = write_lines(named, ROWS[:110])
+    with pytest.raises(DataError, match="expected at least 111"):
+        extend(place / "model", few, "eu", tmp_path / "out", **QUICK)
+    # The corrected file can be used in the same folder.
+    write_lines(named, ROWS[:111])
+    result = extend(place / "model", few, "eu", tmp_path / "out", **QUICK)
+    assert result.model.is_dir()
 
 
 def test_gain_and_loss_by_hand():
@@ -195,7 +238,7 @@ def test_the_record_is_plain_json(done, place):
 
 
 def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
-    """Check that the refusal is before any reading or writing."""
+    """Check that the refusal is before any writing."""
     lock = exclusive(tmp_path / "out", remedy="x")
     with lock, pytest.raises(ConfigError, match=f"out is in use .*{os.getpid()} .* --output"):
         extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out", **QUICK)

@@ -123,7 +123,7 @@ def test_headline_and_summary(data):
 
 
 def test_how_error_rates_are_sorted_is_told_where_there_are_any():
-    told = "an error rate counts as what is left to 100 %"
+    told = "an error rate counts as 100 % minus the error rate"
     assert told in render_comparison(page_data([make("a", 0.5, higher_is_better=False)]))
     assert told not in render_comparison(page_data([make("a", 0.5)]))
 

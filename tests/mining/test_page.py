@@ -139,7 +139,7 @@ def test_check_values_have_labels(page):
     assert '<span title="ratio of the longer to the shorter side">longer : shorter side 1.' in page
     assert "length 1." not in page
     assert format_check_value("script", 0.5)[1] == "letters in the right script 50 %"
-    assert format_check_value("hub", 30.0)[1] == "nearest of how many 30"
+    assert format_check_value("hub", 30.0)[1] == "texts that have one side as their nearest 30"
     assert all(find_check(name).label for name in CHECKS)
 
 

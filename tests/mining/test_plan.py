@@ -94,7 +94,7 @@ def test_within_documents_nothing_is_searched(tmp_path, sides):
 def test_an_approximate_searchs_time_is_not_estimated(tmp_path, sides):
     exactly = estimate(*sides, PairSearch(), tmp_path / "work")
     found = estimate(*sides, Search(approximate="hnsw:64"), tmp_path / "work")
-    assert "approximate, time not estimated; exactly " in found.lines()[2]
+    assert "approximate, time not estimated; an exact search " in found.lines()[2]
     assert "without the search" in found.lines()[4]
     assert found.memory_bytes >= exactly.memory_bytes + 500 * (2 * 24 + 256)
 

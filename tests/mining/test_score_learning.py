@@ -64,7 +64,7 @@ def test_from_held_out_translations(noisy, tmp_path):
     lines = learned(tmp_path, parallel=str(tmp_path / "held.de-en.tsv"))
     assert lines[-1] == f"written: {tmp_path / 'c.json'}"
     # Every fourth held-out pair has a wrong target.
-    assert sum("right ones score more than wrong ones" in line for line in lines) == 1
+    assert sum("right pairs score more than wrong ones" in line for line in lines) == 1
     found = load_calibration(tmp_path / "c.json", "de", "en", scoring=ScoreConfig().scoring)
     assert found.basis == "probes"
     assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.07)

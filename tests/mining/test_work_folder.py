@@ -211,10 +211,11 @@ def test_a_users_error_leaves_a_work_folder_only_with_results(tmp_path, keep):
     assert (folder / "x/texts").is_file()
 
 
-def test_a_users_empty_folder_stays_after_an_error(tmp_path):
-    with pytest.raises(DataError), at_work(tmp_path, keep=True):
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_users_empty_folder_stays_empty_after_an_error(tmp_path, keep):
+    with pytest.raises(DataError), at_work(tmp_path, keep=keep):
         raise DataError("an option is wrong")
-    assert tmp_path.is_dir()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("verb", ["mine", "calibrate"])

@@ -236,10 +236,10 @@ def zipped(*names):
 SRT = b"\xef\xbb\xbf1\r\n00:00:01,200 --> 00:00:02,900\r\nHallo.\r\n"
 TS = b'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1"></TS>\n'
 KINDS = [
-    (zipped("[Content_Types].xml", "word/document.xml"), "Word.*align with --split.*pandoc"),
+    (zipped("[Content_Types].xml", "word/document.xml"), "Word.*align --split.*pandoc"),
     (zipped("[Content_Types].xml", "xl/workbook.xml"), r"Excel.*\.xlsx"),
     (zipped("mimetype"), "zip"),
-    (b"%PDF-1.7\n%\xe2\xe3", "PDF.*align with --split.*pdftotext"),
+    (b"%PDF-1.7\n%\xe2\xe3", "PDF.*align --split.*pdftotext"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Office"),
     (b"{\\rtf1\\ansi Hallo}", "RTF"),
     (b"\x1f\x8b\x08\x00", r"gzip.*\.gz"),

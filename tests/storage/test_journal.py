@@ -64,7 +64,7 @@ def test_parts_belong_to_a_head(journal):
         file.write(b"12345678 cut")
     assert journal.resume(HEAD, remedy="name another") == [[0, 1]]
     assert journal.read() == [HEAD, [0, 1]]
-    with pytest.raises(ConfigError, match=r"a\.journal: .*k \(4, 5\).*; name another"):
+    with pytest.raises(ConfigError, match=r"a\.journal: .*k \(then 4, now 5\).*; name another"):
         journal.parts({**HEAD, "k": 5}, remedy="name another")
     assert journal.read() == [HEAD, [0, 1]]
 

@@ -249,6 +249,61 @@ def test_wrong_inputs_are_one_line(refused, folder):
     refused("documents", folder / "de", folder / "en")
 
 
+def replace_texts(folder, text):
+    """Write a text to each file of a folder, and return the former texts."""
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    for path in texts:
+        path.write_text(text, encoding="utf-8")
+    return texts
+
+
+@pytest.mark.parametrize("options", ["", "--work {folder}/new"], ids=["default", "work"])
+def test_an_empty_side_leaves_no_work_folder_and_can_be_corrected(folder, run, options):
+    command = (COMMAND, folder / "de", folder / "en", f"--backend function -o {folder}/m.tmx")
+    command += (options.format(folder=folder),)
+    before = set(folder.iterdir())
+    texts = replace_texts(folder / "en", "\n")
+    result = run(*command)
+    assert (result.code, "no target document" in result.err) == (2, True), result.err
+    assert set(folder.iterdir()) == before
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    assert run(*command).code == 0
+
+
+def test_a_language_without_documents_leaves_no_work_folder(folder, run):
+    before = set(folder.iterdir())
+    result = run(
+        f"{COMMAND} {folder} --backend function -o {folder}/m.tmx",
+        "--source-language de --target-language fr",
+    )
+    assert (result.code, "fra_Latn" in result.err) == (2, True), result.err
+    assert set(folder.iterdir()) == before
+
+
+def test_an_empty_side_leaves_a_folder_that_existed_and_can_be_corrected(folder, run):
+    (folder / "own").mkdir()
+    (folder / "own" / "notes.txt").write_text("mine", encoding="utf-8")
+    command = f"{COMMAND} {folder}/de {folder}/en --backend function -o {folder}/m.tmx"
+    command += f" --work {folder}/own"
+    texts = replace_texts(folder / "en", "\n")
+    assert run(command).code == 2
+    assert (folder / "own" / "notes.txt").read_text(encoding="utf-8") == "mine"
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    result = run(command)
+    assert result.code == 0, result.err
+
+
+def test_an_empty_side_leaves_the_finished_work_of_an_earlier_run(folder, run):
+    command = f"{COMMAND} {folder} --backend function -o {folder}/m.tmx --work {folder}/work"
+    assert run(command, "--source-language de --target-language en").code == 0
+    files = [path for path in (folder / "work").rglob("*") if path.parent != folder / "work"]
+    kept = {path: path.read_bytes() for path in files if path.is_file()}
+    assert run(command, "--source-language de --target-language fr").code == 2
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
 @pytest.mark.parametrize(
     ("name", "codes"),
     [

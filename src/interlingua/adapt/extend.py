@@ -130,37 +130,39 @@ class Extension:
         self.output = Path(settings.output)
 
     def run(self) -> ExtendResult:
-        """Run all stages that no earlier call finished.
+        """Run all stages that no earlier call finished, in order.
 
         Raises:
             ConfigError: another process uses the folder, or the folder has other content.
+            DataError: an input is broken, or there are too few pairs.
         """
-        with open_extension(self.settings) as work:
-            return self._run(work)
-
-    def _run(self, work: Workspace) -> ExtendResult:
-        """Run the steps that no earlier call has finished, in order."""
+        # Read and check all inputs before the folder is made, so that a user's error leaves none.
         encoder = Encoder.load(self.model)
         prompt = encoder.settings.prompt_text(self.settings.prompt)
         replay = text.read_replay(self.settings)
-        vocabulary, start = self.grow(work, encoder, replay)
-        if not work.is_done("corpus"):
-            work.begin("corpus")
-            config = text.adaptation_corpus_config(self.settings, start, prompt)
-            prepare_corpus(config, overwrite=True, progress=self.progress)
-            work.finish("corpus")
-        development = self.development()
-        own = self.own_sets(development)
-        before = self.measured(work, "before", encoder, development, prompt)
-        # Training holds the model twice, as student and as teacher; this copy is not needed.
-        del encoder
-        if replay and not work.is_done("replay"):
-            with work.step("replay") as folder:
-                text.write_replay(folder, replay, prompt)
-        replay_files = [self.output / "replay" / f"{code}.txt" for code in replay]
-        self.train(work, start, replay_files, prompt)
-        trained = Encoder.load(self.output / "model")
-        after = self.measured(work, "after", trained, development, prompt)
+        checked = self.read_checked()
+        if not (self.output / WORKSPACE_RECORD).exists():
+            text.check_pair_count(self.settings)
+        with open_extension(self.settings) as work:
+            vocabulary, start = self.grow(work, encoder, replay)
+            if not work.is_done("corpus"):
+                work.begin("corpus")
+                config = text.adaptation_corpus_config(self.settings, start, prompt)
+                prepare_corpus(config, overwrite=True, progress=self.progress)
+                work.finish("corpus")
+            heldout = read_translations(self.output / "corpus" / "heldout")
+            development = Development((*heldout, *checked.translations), checked.scored)
+            own = self.own_sets(development)
+            before = self.measured(work, "before", encoder, development, prompt)
+            # Training holds the model twice, as student and as teacher; this copy is not needed.
+            del encoder
+            if replay and not work.is_done("replay"):
+                with work.step("replay") as folder:
+                    text.write_replay(folder, replay, prompt)
+            replay_files = [self.output / "replay" / f"{code}.txt" for code in replay]
+            self.train(work, start, replay_files, prompt)
+            trained = Encoder.load(self.output / "model")
+            after = self.measured(work, "after", trained, development, prompt)
         return ExtendResult(
             model=self.output / "model",
             language=self.settings.language,
@@ -237,18 +239,16 @@ class Extension:
             return self.output / "start"
         return self.model
 
-    def development(self) -> Development:
-        """Return the new language's held-out pairs, and the data of the forgetting check."""
+    def read_checked(self) -> Development:
+        """Return the data of the forgetting check."""
         settings = self.settings
-        heldout = read_translations(self.output / "corpus" / "heldout")
-        checked = read_development(
+        return read_development(
             settings.check,
             settings.sts,
             pivot=settings.pivot,
             languages=listed(settings.check_languages),
             max_pairs=settings.check_pairs,
         )
-        return Development((*heldout, *checked.translations), checked.scored)
 
     def own_sets(self, development: Development) -> tuple[str, ...]:
         """Return the sets of translations with a side in the new language."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,10 +27,13 @@ from interlingua.preparation.config import (
     SplitConfig,
     VocabularyConfig,
 )
+from interlingua.preparation.ingest import clean_blocks
 from interlingua.storage.files import PathLike, stem_and_suffix
 
 SELF_DESCRIBING = ("tmx", "jsonl", "huggingface", "gettext")
 """Formats in which pairs carry their languages."""
+_VALIDATED = 2
+"""Minimum number of validation pairs: the loss compares a pair with the others of its batch."""
 
 
 class PairSentences(NamedTuple):
@@ -121,6 +125,65 @@ def adaptation_corpus_config(
         seed=settings.seed,
         processes=1,
     )
+
+
+def check_pair_count(settings: ExtendSettings) -> None:
+    """Check that the pairs suffice to hold out some of them for measurement and for validation.
+
+    The pairs are cleaned as for training, and reading stops as soon as there are enough.
+
+    Raises:
+        DataError: there are too few pairs, or a file is broken.
+    """
+    config = adaptation_corpus_config(settings, str(settings.model), "")
+    checked = EvaluationKeys.from_folders(settings.check) if settings.check else None
+    pairs: set[tuple[int, int]] = set()
+    sources: set[int] = set()
+    targets: set[int] = set()
+    # Pairs that can be held out: long enough, and neither sentence is in an earlier one.
+    eligible = 0
+    for block in clean_blocks(config):
+        is_kept = np.ones(len(block.words), bool)
+        if checked is not None:
+            is_kept = ~checked.contaminated_keys(block.source_keys)
+            is_kept &= ~checked.contaminated_keys(block.target_keys)
+        is_long = block.words >= config.heldout.min_words
+        for row in np.flatnonzero(is_kept).tolist():
+            source, target = int(block.source_keys[row]), int(block.target_keys[row])
+            pairs.add((source, target))
+            if is_long[row] and source not in sources and target not in targets:
+                sources.add(source)
+                targets.add(target)
+                eligible += 1
+        # At most ``heldout`` pairs are held out, so more pairs cannot be too few again.
+        if eligible >= config.heldout.pairs + _VALIDATED and _suffice(config, len(pairs), eligible):
+            return
+    if _suffice(config, len(pairs), eligible):
+        return
+    # If there are no pairs at all, this error names the languages that were found.
+    read_sides(settings)
+    expected = next(number for number in count(1) if _suffice(config, number, number))
+    held_out = min(config.heldout.pairs, int(config.heldout.max_share * len(pairs)))
+    raise DataError(
+        f"too few pairs of {settings.language} and {settings.pivot}: {len(pairs):,} remain after"
+        f" cleaning, {eligible:,} of them with at least {config.heldout.min_words} words and new"
+        f" sentences on both sides, expected at least {max(expected, held_out + _VALIDATED):,};"
+        " name further files with --pairs",
+        path=settings.pairs[0],
+    )
+
+
+def _suffice(config: PrepareConfig, pairs: int, eligible: int) -> bool:
+    """Return whether there are pairs to hold out, and enough others for validation.
+
+    Args:
+        config: specifies the shares that may be held out.
+        pairs: number of all pairs.
+        eligible: number of those that can be held out.
+    """
+    held_out = min(config.heldout.pairs, int(config.heldout.max_share * pairs), eligible)
+    validated = min(int(config.validation.max_share * (pairs - held_out)), eligible - held_out)
+    return held_out > 0 and validated >= _VALIDATED
 
 
 def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:

@@ -345,6 +345,12 @@ def assign_sides(
             found = f"its language is {_name_of(language)}" if language else "language not found"
             wanted = " or ".join(codes) if side < 0 else codes[side]
             misplaced.append(LeftOut(path, f"{found}, expected {wanted}"))
+    for side, name in enumerate(("source", "target")):
+        if side not in sides:
+            raise DataError(
+                f"no {name} document is in {_name_of(codes[side])} ({codes[side]}); pass"
+                " --source-language and --target-language"
+            )
     return SideLanguages(codes, sides, misplaced)
 
 

@@ -23,6 +23,7 @@ from numpy import ndarray
 from interlingua.alignment.align import UNRELATED
 from interlingua.alignment.document_files import (
     DocumentFile,
+    SideLanguages,
     assign_sides,
     read_documents,
     stored_documents,
@@ -240,14 +241,11 @@ class TranslationMemory:
                 # The files that are left out, and the doubts.
                 text = json.dumps(left, ensure_ascii=False)
                 (folder / "left-out.json").write_text(text, encoding="utf-8")
-        folder = work.path / "units"
-        left, notes = parse_json((folder / "left-out.json").read_text(encoding="utf-8"))
-        self.report.left_out += [*left_out, *(LeftOut(*one) for one in left)]
-        self.report.notes += notes
-        chosen = assign_sides(
-            stored_documents(folder / "units.jsonl"), self.config.languages, self.report.left_out
-        )
-        self.report.left_out += chosen.left_out
+                # If a side is empty, the step is not finished, because other documents or languages
+                # need another one. So the error leaves no work folder.
+                self._assign(folder, left_out)
+        chosen, unreadable, self.report.notes = self._assign(work.path / "units", left_out)
+        self.report.left_out = [*unreadable, *chosen.left_out]
         self.report.languages = chosen.codes
         # Refuse a calibration of other languages or of another model before the long work starts.
         if self.config.calibration is not None:
@@ -258,14 +256,29 @@ class TranslationMemory:
         self.report.documents = (len(sides[0].entries), len(sides[1].entries))
         return sides[0], sides[1]
 
+    def _assign(
+        self, folder: Path, left_out: Sequence[LeftOut]
+    ) -> tuple[SideLanguages, list[LeftOut], list[str]]:
+        """Return the side of each document that was read.
+
+        Args:
+            folder: of the step that reads the documents.
+            left_out: files that were left out before they were read.
+
+        Returns:
+            The sides, all files that were not read, and the doubts about the others.
+
+        Raises:
+            DataError: a side has no document, or a language can't be found.
+        """
+        left, notes = parse_json((folder / "left-out.json").read_text(encoding="utf-8"))
+        unreadable = [*left_out, *(LeftOut(*one) for one in left)]
+        documents = stored_documents(folder / "units.jsonl")
+        return assign_sides(documents, self.config.languages, unreadable), unreadable, notes
+
     def _number(self, side: int, name: str, code: str, places: Sequence[int]) -> DocumentSide:
         """Split the documents of a side into numbered sentences, in a separate workspace step."""
         called = ("source", "target")[side]
-        if side not in places:
-            raise DataError(
-                f"no {called} document is in {resolve_language(code).name} ({code}); pass"
-                " --source-language and --target-language"
-            )
         key = [self.work.digest("units"), code]
         if not self.work.is_done(name, key):
             documents = stored_documents(self.work.path / "units" / "units.jsonl")

@@ -359,8 +359,8 @@ class CheckPlan:
         known = [name for name in CHECKS if name in requested or name in limits]
         others = [name for name in dict.fromkeys([*requested, *limits]) if name not in CHECKS]
         measured = (*known, *others)
-        requested_columns = tuple(find_check(name).name for name in measured if name in by_name)
-        return cls(measured, limits, glossary, left_out, requested_columns)
+        by_request = tuple(find_check(name).name for name in measured if name in by_name)
+        return cls(measured, limits, glossary, left_out, by_request)
 
     @property
     def names(self) -> tuple[str, ...]:

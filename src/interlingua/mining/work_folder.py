@@ -18,7 +18,7 @@ from interlingua.mining.vectors import VECTOR_FILES
 from interlingua.retrieval.topk.tiles import JOURNAL, LISTS
 from interlingua.storage.files import PathLike
 from interlingua.storage.formats import MINING, Format
-from interlingua.storage.workspace import Workspace, open_workspace
+from interlingua.storage.workspace import WORKSPACE_RECORD, Workspace, open_workspace
 
 log = logging.getLogger("interlingua")
 _OPTIONS = "options"
@@ -76,6 +76,7 @@ def at_work(
         ConfigError: another run is at work there, or the folder is not ours.
     """
     is_new = not folder.exists()
+    is_begun = (folder / WORKSPACE_RECORD).exists()
     settings = {}
     if options is not None:
         settings = {_OPTIONS: recorded(options)}
@@ -95,10 +96,11 @@ def at_work(
             try:
                 yield work
             except InterlinguaError:
-                # Results stay, so that the corrected command resumes.
-                if is_new and not _has_results(work, parts):
+                # Results stay, so that the corrected command resumes. Without results the record
+                # goes, because it would refuse corrected inputs; a user's folder stays.
+                if not is_begun and not _has_results(work, parts):
                     work.clear()
-                    keep = False
+                    keep = not is_new
                 raise
             if not keep:
                 work.clear()

@@ -99,6 +99,21 @@ def clean_chunk(config: CleanConfig, chunk: Chunk) -> CleanBlock:
     )
 
 
+def clean_blocks(config: PrepareConfig) -> Iterator[CleanBlock]:
+    """Read and clean all sources lazily, chunk by chunk, and write nothing.
+
+    Raises:
+        DataError: a file is missing or broken.
+    """
+    wanted = _kept_languages(config)
+    for index, source in enumerate(config.sources):
+        for path in find_files(source):
+            bad = BadLines(config.on_error)
+            chunks = read_chunks(path, source, index, skipped=Counter(), wanted=wanted, bad=bad)
+            for chunk in chunks:
+                yield clean_chunk(config.clean, chunk)
+
+
 def ingest(
     config: PrepareConfig,
     folder: Path,
@@ -137,10 +152,14 @@ def ingest(
     return [shard for place in sorted(shards) for shard in shards[place]], counts
 
 
+def _kept_languages(config: PrepareConfig) -> frozenset[str]:
+    return frozenset(languages.resolve_language(code).code for code in config.languages)
+
+
 def _chunks(
     config: PrepareConfig, counts: list[SourceCounts], progress: StageProgress, bad: BadLines
 ) -> Iterator[Chunk]:
-    kept_languages = frozenset(languages.resolve_language(code).code for code in config.languages)
+    kept_languages = _kept_languages(config)
     # All files are found before the first is read: the progress bar needs their number.
     files = []
     for index, source in enumerate(config.sources):

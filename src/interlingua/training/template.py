@@ -88,8 +88,8 @@ def template(recipe: str) -> str:
     heading, values = RECIPES[recipe]
     lines = [f"# {line}" for line in heading.splitlines()]
     lines += [
-        "# Paths are relative to this file's folder. A key after # has the default value"
-        " that is shown; remove the # to set another value."
+        "# Paths are relative to this file's folder. A key after # shows its default value;",
+        "# remove the # to set another value.",
     ]
     method = resolve_name(METHODS, values["method"]["name"]).Config
     sections: tuple[tuple[str, type], ...] = (

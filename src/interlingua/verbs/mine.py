@@ -491,7 +491,7 @@ def _columns_line(options: MineOptions, checks: CheckPlan, format: str) -> list[
     """Return a line if the requested checks are no columns of the output, otherwise none."""
     from interlingua.mining.writer import columns_of_checks_line
 
-    # The default checks are not requested by anyone.
+    # The default checks were not requested.
     if join_names(options.checks) == ",".join(CHEAP):
         return []
     return columns_of_checks_line(format, listed(options.columns), checks.requested)

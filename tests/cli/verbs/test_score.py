@@ -232,7 +232,7 @@ def test_formats_without_columns_of_checks_are_named(done, output, columns):
     ("check", "named"), [("none", None), ("script", "script"), ("hub,script", "script,hub")]
 )
 def test_only_requested_checks_are_named_as_columns(done, check, named):
-    """Leave out the checks of the default --drop, which are measured and not requested."""
+    # Checks of the default --drop are measured and not requested.
     err = done(f"{SCORE} noisy.de-en.tsv --check {check} -o o.tsv --quiet").err
     lines = [line for line in err.splitlines() if "--columns" in line]
     if named is None:
