@@ -73,7 +73,10 @@ def test_trimming_to_few_pairs_warns_with_its_numbers(
     said = [record.getMessage() for record in caplog.records if "trim" in record.getMessage()]
     assert len(said) == count
     for message in said:
-        assert f"{vocabulary.size:,} of {full.size:,} pieces, those of {rows:,} pairs" in message
+        assert (
+            f"{vocabulary.size:,} of {full.size:,} pieces, taken from the texts of {rows:,} pairs"
+            in message
+        )
         assert "remove trim" in message
 
 
