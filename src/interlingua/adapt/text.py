@@ -179,7 +179,7 @@ def _suffice(config: PrepareConfig, pairs: int, eligible: int) -> bool:
     Args:
         config: specifies the shares that may be held out.
         pairs: number of all pairs.
-        eligible: number of those that can be held out.
+        eligible: number of pairs that can be held out.
     """
     held_out = min(config.heldout.pairs, int(config.heldout.max_share * pairs), eligible)
     validated = min(int(config.validation.max_share * (pairs - held_out)), eligible - held_out)

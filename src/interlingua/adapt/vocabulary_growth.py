@@ -48,8 +48,8 @@ MORE_MERGES = 100
 them. More merges are learned than pieces requested, because many merges are only steps towards
 longer pieces."""
 MOST_ROUNDS = 20
-"""Maximum number of rounds in which pieces are left out. One round may not be enough, because
-shorter pieces can appear in place of those that were left out."""
+"""Maximum number of rounds in which pieces are left out. One round may not be enough, because the
+omission of a piece can make shorter pieces appear."""
 
 
 class Fragmentation(NamedTuple):

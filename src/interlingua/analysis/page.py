@@ -112,7 +112,7 @@ def render_analyses(found: Sequence[Sequence[Analysis]]) -> str:
         found: see ``write_analysis_page``.
     """
     sides: list[ModelAnalyses] = [[one] for one in found[0]]
-    # With two models, the common analyses come first, then those that only one model has.
+    # With two models, the common analyses come first, then the analyses of only one model.
     if len(found) == 2:
         both: list[ModelAnalyses] = [list(pair) for pair in paired(found)]
         compared = {side[0].task for side in both}

@@ -422,9 +422,9 @@ def build_side(
         folder: is made if it is missing; must not contain a side yet.
         read: starts again with each call.
         path: its name in errors; default: the folder.
-        equal: which lines hold the same text: only equal ones (``exact``), also those that differ
-            in case, punctuation other than signs of numbers, or white space (``folded``), or none
-            (``never``).
+        equal: which lines hold the same text. ``exact``: equal lines. ``folded``: also lines that
+            differ only in case, white space or punctuation, except the signs of numbers.
+            ``never``: none.
         keep_blank: whether blank lines count as texts too.
         memory: bytes that the comparison may take.
         label: of the progress.

@@ -318,7 +318,7 @@ class _Table:
             self.kept.add(row.values)
             self.late.update(dict.fromkeys(extra))
             return
-        # If the input has further columns, those that the file lacks are noted; all rows of a table
+        # If the input has further columns, the missing ones are noted; all rows of a table
         # have the same columns.
         if row.extra and self.takes_extra:
             self.late.update(dict.fromkeys(set(row.extra) - set(self.columns)))

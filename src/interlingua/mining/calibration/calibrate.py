@@ -825,7 +825,7 @@ def score_judged_pairs(
     labels: Judgments,
     checker: Checker,
 ) -> tuple[Float64[ndarray, " n"], Known]:
-    """Score all pairs; return the scores of those that no check rejects, and the known pairs."""
+    """Score all pairs; return the scores of the pairs that pass all checks, and the known pairs."""
     scores = [np.zeros(0)]
     marks = [np.zeros(0, bool)]
     answers: list[Answer] = []

@@ -122,8 +122,8 @@ class SeveralScores:
         self.open_model = functools.cache(open_model)
         self.lines = lines
         facts: dict[str, Any] = {}
-        # The checks of ``all`` depend on the installed packages. Those that only a review sheet
-        # measures do not make finished outputs invalid.
+        # The checks of ``all`` depend on the installed packages. Finished outputs stay valid if a
+        # check is only measured for a review sheet.
         if options.checks:
             facts["measured"] = list(checks.columns)
         # Changed answers change the outputs.
