@@ -160,3 +160,15 @@ def test_toy_data_are_the_first_lines_and_links(script, tmp_path):
     lines = (toy / "stories" / "de.tsv").read_text("utf-8").splitlines()
     assert len(lines) == script.TOY_LINES
     assert (toy / "sts17").is_symlink()
+
+
+def test_passages_for_development_are_in_no_training_language(data_script, sets, monkeypatch):
+    monkeypatch.setattr(data_script, "DEVELOPMENT_SETS", {"help_mate": 3})
+    out, questions = made(data_script, sets)
+    held_out = list(read_questions(out / "questions_dev.json"))
+    texts = {passage.text for question in held_out for passage in question.positives}
+    assert len(held_out) > 10
+    assert {one.language for one in held_out} > {"deu_Latn"}
+    assert not texts & {passage.text for one in questions for passage in one.positives}
+    # All versions of a passage are right.
+    assert all(len(question.positives) > 1 for question in held_out)

@@ -169,3 +169,11 @@ def test_what_is_missing_is_one_line(ship, given, spoil, match):
     with pytest.raises(SystemExit, match=match) as stop:
         ship.main(line(given))
     assert "\n" not in str(stop.value.code)
+
+
+def test_sets_of_questions_are_a_table_with_what_was_left_out(ship):
+    one = {"name": "tales", "license": "CC0", "questions": 1200, "machine_translated": True}
+    other = {"name": "news", "license": "MIT", "questions": 3, "machine_translated": False}
+    table = ship.questions_section([{**one, "withheld": ""}, {**other, "withheld": "abstracts"}])
+    assert "| tales | CC0; machine-translated | 1,200 |" in table
+    assert table.endswith("| news | MIT | 3 |\n\nLeft out: abstracts.")
