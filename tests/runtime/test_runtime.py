@@ -131,6 +131,23 @@ def test_a_speed_that_changes_is_told_only_when_it_is_known_again():
     assert told[-1] == pytest.approx(10 * 801, rel=0.5)
 
 
+def test_work_that_starts_anew_has_no_estimate_until_it_is_measured():
+    """Restart the same work at zero after its speed was known, as for a second prompt."""
+    clock = Clock()
+    meter = TimeLeft(clock)
+    for done in range(31):
+        clock.now += 1
+        left = meter(done, 100)
+    assert left == pytest.approx(70)
+    for _ in range(2):
+        clock.now += 1
+        assert meter(0, 100) is None
+    for done in range(1, 31):
+        clock.now += 2
+        left = meter(done, 100)
+    assert left == pytest.approx(140)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.04, "0.0 s"), (119, "119 s"), (120, "2.0 min"), (9000, "2.5 h"), (200_000, "2.3 days")],

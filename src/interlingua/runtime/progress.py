@@ -387,6 +387,7 @@ class TimeLeft:
         # If less is done than before, this is another piece of work.
         if reports and done < reports[-1][1]:
             reports.clear()
+            self.seconds_each = None
         if done > 0 and (not reports or done > reports[-1][1]):
             reports.append((now, done))
             if len(reports) > MOST_REPORTS:
