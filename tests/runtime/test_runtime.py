@@ -132,7 +132,7 @@ def test_a_speed_that_changes_is_told_only_when_it_is_known_again():
 
 
 def test_work_that_starts_anew_has_no_estimate_until_it_is_measured():
-    """Restart the same work at zero after its speed was known, as for a second prompt."""
+    """Start the same work again at zero after its speed was known, as for a second prompt."""
     clock = Clock()
     meter = TimeLeft(clock)
     for done in range(31):

@@ -68,7 +68,7 @@ def select(
     if config.deduplicate.near:
         threshold = config.deduplicate.threshold
         drop_near_duplicates(shards, threshold, folder / "near", progress, workers)
-    decontaminated = _decontaminate(shards, config, progress)
+    decontaminated = _decontaminate(shards, config, progress, workers)
     if config.long_pairs == "drop":
         _drop_long(shards, config, progress, workers)
     for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):
@@ -129,10 +129,12 @@ def _hash_pairs(block: PairBlock, threshold: float) -> list[HashedTexts]:
 
 
 def _decontaminate(
-    shards: list[Shard], config: PrepareConfig, progress: StageProgress
+    shards: list[Shard], config: PrepareConfig, progress: StageProgress, workers: Workers
 ) -> Decontaminated:
     progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
-    evaluation = EvaluationKeys.from_folders(config.decontaminate, markup=config.clean.markup)
+    evaluation = EvaluationKeys.from_folders(
+        config.decontaminate, markup=config.clean.markup, workers=workers
+    )
     # Only rows that are not dropped yet: the counts are of pairs that would be trained on.
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)

@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
 from interlingua.corpus.cleaning.keys import text_keys
-from interlingua.errors import DataError
+from interlingua.errors import DataError, InterlinguaError
+from interlingua.runtime.workers import in_processes
 from tests.corpus.conftest import write
 
 
@@ -55,6 +57,18 @@ def test_every_sentence_of_every_layout_is_found(folders):
     assert keys.counts == {"tatoeba": 7, "other": 7}
     assert keys.names == ("tatoeba", "other")
     assert [path.name for path in keys.skipped] == ["SOURCE.md", "x.txt", "image.dat"]
+
+
+def test_two_processes_read_what_one_reads(folders):
+    alone = EvaluationKeys.from_folders(folders)
+    with in_processes(2, "") as workers:
+        shared = EvaluationKeys.from_folders(folders, workers=workers)
+        (folders[0] / "broken.txt").write_bytes(b"\xff\xfe\xff")
+        with pytest.raises(InterlinguaError, match=r"broken\.txt"):
+            EvaluationKeys.from_folders(folders, workers=workers)
+    assert (shared.names, shared.skipped) == (alone.names, alone.skipped)
+    for of_alone, of_shared in zip(alone._sets, shared._sets, strict=True):
+        np.testing.assert_array_equal(of_shared, of_alone)
 
 
 def test_a_number_with_another_sign_is_another_sentence(tmp_path):

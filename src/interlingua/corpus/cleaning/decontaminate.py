@@ -20,6 +20,7 @@ from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.cleaning.normalize import Markup, normalize_texts
 from interlingua.errors import DataError
 from interlingua.runtime.portions import portions
+from interlingua.runtime.workers import Workers
 from interlingua.storage.files import open_text, stem_and_suffix
 from interlingua.storage.json_text import json_values, load_json
 
@@ -53,7 +54,11 @@ class EvaluationKeys:
 
     @classmethod
     def from_folders(
-        cls, folders: Iterable[str | os.PathLike[str]], *, markup: Markup = "keep"
+        cls,
+        folders: Iterable[str | os.PathLike[str]],
+        *,
+        markup: Markup = "keep",
+        workers: Workers | None = None,
     ) -> EvaluationKeys:
         """Read all text files of each folder, at any depth; the folder's name becomes the set's.
 
@@ -66,19 +71,31 @@ class EvaluationKeys:
             folders: evaluation folders, or single files.
             markup: how cleaning treats markup in the training text; sentences are looked for in
                 that form as well.
+            workers: the processes that read; default: this one.
 
         Raises:
             DataError: a folder is missing or holds no sentence, or a file of text is broken.
         """
-        sets: dict[str, UInt64[ndarray, " k"]] = {}
-        skipped: list[Path] = []
-        for folder in map(Path, folders):
+        places = list(map(Path, folders))
+        for folder in places:
             if not folder.exists():
                 raise DataError("evaluation folder not found; check the path", path=folder)
+        files = [(folder, path) for folder in places for path in _files_of(folder)]
+        tasks = ((folder, path, markup) for folder, path in files)
+        keys: dict[Path, list[UInt64[ndarray, " k"]]] = {folder: [] for folder in places}
+        skipped: list[Path] = []
+        found_keys = (workers or Workers()).run(_keys_of_file, tasks)
+        for (folder, path), of_file in zip(files, found_keys, strict=True):
+            if of_file is None:
+                skipped.append(path)
+            else:
+                keys[folder].append(of_file)
+        sets: dict[str, UInt64[ndarray, " k"]] = {}
+        for folder, parts in keys.items():
             name = folder.name
             if name in sets:  # two sets may both have a folder "test"
                 name = str(folder)
-            sets[name] = _keys_of(_strings_below(folder, skipped), markup)
+            sets[name] = np.unique(np.concatenate([np.zeros(0, np.uint64), *parts]))
             if not len(sets[name]):
                 raise DataError(
                     "no sentence found; expected text, TSV, CSV or JSON files", path=folder
@@ -107,34 +124,46 @@ class EvaluationKeys:
         return np.asarray(found)
 
 
-def _keys_of(strings: Iterator[str], markup: Markup) -> UInt64[ndarray, " k"]:
+def _files_of(folder: Path) -> list[Path]:
+    """Return the files of a folder at any depth, or the file itself."""
+    if not folder.is_dir():
+        return [folder]
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _keys_of_file(folder: Path, path: Path, markup: Markup) -> UInt64[ndarray, " k"] | None:
+    """Return the sorted keys of a file's sentences.
+
+    Args:
+        folder: the set; a file is hidden if the name of it or of a folder below this one is.
+        path: the file.
+        markup: see ``from_folders``.
+
+    Returns:
+        None if the file holds no UTF-8 text, or is hidden or of a kind without sentences.
+
+    Raises:
+        DataError: a file of text is broken.
+    """
+    suffix = stem_and_suffix(path)[1]
+    is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    if suffix in _NO_TEXT or is_hidden:
+        return None
+    strings = (text for text in _strings(path, suffix) if any(map(str.isalpha, text)))
     keys = np.zeros(0, np.uint64)
-    for chunk in portions(strings, _CHUNK):
-        parts = [keys, text_keys(chunk)]
-        if markup != "keep":
-            # Training texts are compared after cleaning, so evaluation texts need that form, too.
-            parts.append(text_keys(normalize_texts(chunk, markup=markup)))
-        # Merged at each chunk, so that memory holds every distinct key once.
-        keys = np.unique(np.concatenate(parts))
+    try:
+        for chunk in portions(strings, _CHUNK):
+            parts = [keys, text_keys(chunk)]
+            if markup != "keep":
+                # Training texts are compared after cleaning; evaluation texts need that form, too.
+                parts.append(text_keys(normalize_texts(chunk, markup=markup)))
+            # Merged at each chunk, so that memory holds every distinct key once.
+            keys = np.unique(np.concatenate(parts))
+    except DataError:
+        if suffix in _TEXT:
+            raise
+        return None  # not UTF-8: an archive, an image, an index
     return np.setdiff1d(keys, [EMPTY_KEY], assume_unique=True)
-
-
-def _strings_below(folder: Path, skipped: list[Path]) -> Iterator[str]:
-    files = [folder]
-    if folder.is_dir():
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-    for path in files:
-        suffix = stem_and_suffix(path)[1]
-        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if suffix in _NO_TEXT or is_hidden:
-            skipped.append(path)
-            continue
-        try:
-            yield from (text for text in _strings(path, suffix) if any(map(str.isalpha, text)))
-        except DataError:
-            if suffix in _TEXT:
-                raise
-            skipped.append(path)  # not UTF-8: an archive, an image, an index
 
 
 def _strings(path: Path, suffix: str) -> Iterator[str]:
