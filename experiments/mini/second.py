@@ -156,13 +156,18 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     ranked = made / "second/ranked.json"
     command = (
         *(*python, HERE / "hard_passages.py", teacher, made / "second/questions.json"),
-        *(*prompts, "--dtype", "bfloat16", "-o", ranked),
+        *(*prompts, "--sentences", "0.5", "--questions", "2", "--dtype", "bfloat16", "-o", ranked),
     )
-    yield Step("rank", ranked, command, Cost(tokens=7_000_000, megabytes=700))
+    yield Step("rank", ranked, command, Cost(tokens=2_000_000, megabytes=100))
+    debiased = models / "second-teacher"
+    command = (
+        *(*interlingua, "debias", teacher, prepared / "second", "--dtype", "bfloat16"),
+        *("--sentences", "8" if toy else "300", "--prompt", "query: ", "--prompt", "passage: "),
+        *("-o", debiased),
+    )
+    yield Step("debias", debiased, command, Cost(tokens=1_500_000, megabytes=490))
     run = work / "runs/second"
     changes = [*(TOY_RUN if toy else ()), *overrides]
-    if toy:
-        changes.append(f"method.terms.ranking.teacher={teacher}")
     options = [part for change in changes for part in ("--set", change)]
     training = (*interlingua, "train", work / "experiments/mini/second.toml", *options)
     steps = 3 if toy else steps_of(changes)
