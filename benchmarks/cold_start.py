@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 READY = "; sys.stdout.write('.'); sys.stdout.flush()"
-"""Tells the parent that the vector is there."""
+"""Statement by which the parent learns that the vector exists."""
 OURS = "import sys, interlingua; interlingua.load(sys.argv[1]).encode(['a text'])"
 PEER = (
     "import sys; from sentence_transformers import SentenceTransformer;"
