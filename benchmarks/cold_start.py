@@ -5,9 +5,10 @@
 
 Each program is a process of its own: only torch, which all others import; a text embedded by
 interlingua; the same by sentence-transformers (left out for a name that is no folder); and
-``interlingua embed`` of ten lines. ``--before`` names another checkout: its library is timed as
-well. Programs take turns, so that a busy machine slows all of them. The first round, which fills
-caches and compiles bytecode, is not counted. Printed last: medians and their ratios.
+``interlingua embed`` of ten lines. The time to the first vector ends when the program has it, that
+of the whole process when the process has ended. ``--before`` names another checkout: its library
+is timed as well. Programs take turns, so that a busy machine slows all of them. The first round,
+which fills caches and compiles bytecode, is not counted. Printed last: medians and their ratios.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from statistics import median
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
+READY = "; sys.stdout.write('.'); sys.stdout.flush()"
+"""Statement by which the parent learns that the vector exists."""
 OURS = "import sys, interlingua; interlingua.load(sys.argv[1]).encode(['a text'])"
 PEER = (
     "import sys; from sentence_transformers import SentenceTransformer;"
@@ -39,25 +42,29 @@ class Program(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """Wall time and processor time of a process."""
+    """Times of a process."""
 
+    first: float
+    """Wall time to the first vector; of a command that prints nothing, to its end."""
     wall: float
+    """Wall time of the whole process."""
     cpu: float
+    """Processor time of the whole process."""
 
 
 def programs(model: str, lines: Path, vectors: Path, before: Path | None) -> dict[str, Program]:
     """Return what is timed, by name."""
     python = [sys.executable, "-c"]
     found = {
-        "torch alone": Program([*python, "import torch"]),
-        "interlingua": Program([*python, OURS, model]),
+        "torch alone": Program([*python, "import sys, torch" + READY]),
+        "interlingua": Program([*python, OURS + READY, model]),
     }
     if Path(model).is_dir():
-        found["sentence-transformers"] = Program([*python, PEER, model])
+        found["sentence-transformers"] = Program([*python, PEER + READY, model])
     embed = [sys.executable, "-m", "interlingua", "embed", model, str(lines), "-o", str(vectors)]
     found["interlingua embed"] = Program(embed)
     if before is not None:
-        found["before: interlingua"] = Program([*python, OURS, model], before)
+        found["before: interlingua"] = Program([*python, OURS + READY, model], before)
         found["before: interlingua embed"] = Program(embed, before)
     return found
 
@@ -71,13 +78,22 @@ def timed(program: Program, threads: int) -> Seconds:
         "HF_HUB_OFFLINE": "1",
     }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.perf_counter()
-    done = subprocess.run(program.command, env=environment, capture_output=True, check=False)
-    wall = time.perf_counter() - start
+    with tempfile.TemporaryFile() as errors:
+        start = time.perf_counter()
+        with subprocess.Popen(
+            program.command, env=environment, stdout=subprocess.PIPE, stderr=errors
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.read(1)
+            first = time.perf_counter() - start
+            process.stdout.read()
+        wall = time.perf_counter() - start
+        if process.returncode:
+            errors.seek(0)
+            raise SystemExit(errors.read().decode(errors="replace"))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise SystemExit(done.stderr.decode(errors="replace"))
-    return Seconds(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Seconds(first, wall, cpu)
 
 
 def main() -> None:
@@ -104,12 +120,17 @@ def main() -> None:
         for name, taken in times.items()
     }
     print(f"load of the machine: {os.getloadavg()[0]:.1f}")
+    titles = ("first vector", "process", "processor")
+    print(f"{'seconds':28} " + " ".join(f"{title:>12}" for title in titles))
     for name, seconds in medians.items():
-        print(f"{name:28} {seconds.wall:6.2f} s by the clock {seconds.cpu:6.2f} s of processor")
+        print(f"{name:28} " + " ".join(f"{value:12.2f}" for value in seconds))
     ours = medians["interlingua"]
     for name in ("torch alone", "sentence-transformers", "before: interlingua"):
         if name in medians:
-            print(f"{name} / interlingua: {medians[name].cpu / ours.cpu:.2f} of processor time")
+            print(
+                f"{name} / interlingua: {medians[name].first / ours.first:.2f} to the first vector,"
+                f" {medians[name].cpu / ours.cpu:.2f} of processor time"
+            )
 
 
 if __name__ == "__main__":

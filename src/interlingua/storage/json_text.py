@@ -205,7 +205,7 @@ def _refuse_depth(value: Any) -> None:
     """Refuse a value of more than ``_MAX_DEPTH`` levels.
 
     A vocabulary may have a hundred thousand entries, so each level is filtered at once, lists and
-    objects separately.
+    objects separately, and only if it has any.
     """
     lists = [value] if isinstance(value, list) else []
     objects = [value] if isinstance(value, dict) else []
@@ -215,8 +215,9 @@ def _refuse_depth(value: Any) -> None:
         inner = list(chain.from_iterable(lists))
         inner += chain.from_iterable(found.values() for found in objects)
         # The parser creates only these two classes, and no subclasses of them.
-        lists = [item for item in inner if type(item) is list]
-        objects = [item for item in inner if type(item) is dict]
+        kinds = set(map(type, inner))
+        lists = [item for item in inner if type(item) is list] if list in kinds else []
+        objects = [item for item in inner if type(item) is dict] if dict in kinds else []
     raise ValueError("nested too deeply")
 
 
