@@ -137,7 +137,7 @@ def test_an_estimate_does_nothing(script, tmp_path, capsys):
     names = [line.split()[0] for line in shown.splitlines()[1:-1]]
     assert names == [
         *("teacher", "start", "scores", "questions", "prepare", "rank", "debias", "train"),
-        *("average", "ship"),
+        *("first", "spread", "average", "ship"),
     ]
     states = {line.split()[0]: "done" in line for line in shown.splitlines()[1:-1]}
     assert [name for name, is_done in states.items() if is_done] == ["start"]
@@ -146,11 +146,16 @@ def test_an_estimate_does_nothing(script, tmp_path, capsys):
 
 def test_costs_follow_the_steps(script, tmp_path):
     by_steps = {}
-    for changes in ([], ["run.max_steps=600"]):
+    for count in (600, 6_000):
+        changes = [f"run.max_steps={count}"]
         steps = list(script.all_steps(tmp_path, tmp_path, toy=False, overrides=changes))
-        (train,) = [step for step in steps if step.name == "train"]
-        by_steps[len(changes)] = script.minutes_of(train.cost, "two CPU cores")
-    assert by_steps[0] == pytest.approx(10 * by_steps[1])
+        trained = [step for step in steps if step.name in ("train", "spread")]
+        by_steps[count] = sum(script.minutes_of(step.cost, "two CPU cores") for step in trained)
+    assert by_steps[6_000] == pytest.approx(10 * by_steps[600])
+    steps = {
+        step.name: step for step in script.all_steps(tmp_path, tmp_path, toy=False, overrides=())
+    }
+    assert 10 < script.minutes_of(steps["spread"].cost, "two CPU cores") < 60
 
 
 def test_done_steps_are_not_done_again_and_a_failure_ends_it(script, tmp_path):
