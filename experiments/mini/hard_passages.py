@@ -4,10 +4,16 @@
         -o data/mini/questions.json
     python experiments/mini/hard_passages.py models/multilingual-e5-small \
         data/second/questions.json --question-prompt "query: " --passage-prompt "passage: " \
-        -o data/second/ranked.json
+        --sentences 0.5 --questions 2 -o data/second/ranked.json
 
 The first line is about TyDi's English questions, the second about those of second_data.py, of
 which each gets passages of its own passage's language, none nearer than its own.
+
+``--sentences`` takes for a share of the questions the sentence of the passage that is nearest to
+the question in place of the passage, and sentences in place of passages as hard negatives, so that
+a model also learns to find sentences. ``--questions`` gives each question other questions as hard
+negatives. Without them a model that reads no prompt learns to put all questions in one place, and
+any sentence in the form of a question is found for most questions.
 
 Among 64 questions' passages nearly every question finds its own, and its loss teaches nothing. So
 each question gets the passages nearest to it that do not answer it, in DPR's form. A passage that
@@ -18,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -25,13 +32,19 @@ from typing import Any
 import numpy as np
 
 import interlingua
+from interlingua.corpus.segments.sentence_splitting import split
 from interlingua.encoder.dual_encoder import with_title
 from interlingua.storage.files import atomic_write
 
 PASSAGES = 4
 """A question's hard negatives: another of them in each pass."""
 ROWS = 1024
-"""Questions of which the cosines with all passages are held at a time."""
+"""Questions embedded at a time."""
+SEED = 5
+SHORTEST, LONGEST = 20, 600
+"""Letters of a sentence in place of a passage."""
+Context = dict[str, str]
+"""A passage in DPR's form: title, text and language."""
 
 
 def main() -> None:
@@ -48,6 +61,19 @@ def main() -> None:
     parser.add_argument(
         "--dtype", default="float32", help="type of the numbers that it computes with"
     )
+    parser.add_argument(
+        "--sentences",
+        type=float,
+        default=0.0,
+        help="share of the questions whose passage is one sentence, 0 to 1",
+    )
+    parser.add_argument(
+        "--questions",
+        dest="other_questions",
+        type=int,
+        default=0,
+        help="other questions among the hard negatives of each",
+    )
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
     encoder = interlingua.load(given.model, dtype=given.dtype)
@@ -62,28 +88,93 @@ def main() -> None:
 
 
 def with_hard_passages(encoder: Any, given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return a file's questions in DPR's form, grouped by the languages of their passages."""
+    """Return a file's questions in DPR's form, each with hard negatives in its passage's language.
+
+    A heading that asks for a passage of another language keeps the whole passage.
+    """
     items = json.loads(given.questions.read_text(encoding="utf-8"))
+    draw = random.Random(SEED)
     by_language: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    asked: dict[str, list[str]] = defaultdict(list)
     for item in items:
         by_language[item["positive_ctxs"][0]["language"]].append(item)
+        asked[item["language"]].append(item["question"])
     for language, in_language in sorted(by_language.items()):
-        # Each passage once, by its title and text.
-        contexts = {json.dumps(item["positive_ctxs"][0]): None for item in in_language}
-        passages = [json.loads(key) for key in contexts]
-        places = {key: place for place, key in enumerate(contexts)}
-        texts = [with_title(one["text"], one["title"], None) for one in passages]
-        vectors = encoder.encode(texts, prompt=given.passage_prompt, language=language)
+        is_split = [
+            item["language"] == language and draw.random() < given.sentences for item in in_language
+        ]
+        contexts = [item["positive_ctxs"][0] for item in in_language]
+        pool = Candidates(encoder, given.passage_prompt, language)
+        pool.embed([[context] for context in contexts])
+        sentences = Candidates(encoder, given.passage_prompt, language)
+        sentences.embed(
+            [
+                sentences_of(context) if with_sentences else []
+                for context, with_sentences in zip(contexts, is_split, strict=True)
+            ]
+        )
+        others = asked.get(language, [])
         for start in range(0, len(in_language), ROWS):
-            some = in_language[start : start + ROWS]
-            questions = [item["question"] for item in some]
-            of_questions = encoder.encode(questions, prompt=given.question_prompt)
-            cosines = of_questions @ vectors.T
-            for item, row in zip(some, cosines, strict=True):
-                own = places[json.dumps(item["positive_ctxs"][0])]
-                item["hard_negative_ctxs"] = [passages[place] for place in nearest_below(row, own)]
-        print(f"{language}: {len(in_language):,} questions, {len(passages):,} passages", flush=True)
+            rows = range(start, min(start + ROWS, len(in_language)))
+            questions = [in_language[row]["question"] for row in rows]
+            vectors = encoder.encode(questions, prompt=given.question_prompt)
+            for row, vector in zip(rows, vectors, strict=True):
+                item = in_language[row]
+                chosen = sentences if len(sentences.own[row]) > 1 else pool
+                own, hard = chosen.ranked(vector, chosen.own[row])
+                drawn = draw.sample(others, min(given.other_questions, len(others)))
+                item["positive_ctxs"] = [own]
+                item["hard_negative_ctxs"] = hard + [
+                    {"title": "", "text": question, "language": language}
+                    for question in drawn
+                    if question != item["question"]
+                ]
+        print(
+            f"{language}: {len(in_language):,} questions, {len(pool.texts):,} passages", flush=True
+        )
     return list(items)
+
+
+class Candidates:
+    """Passages, or sentences, of one language with their vectors; equal ones are held once.
+
+    Args:
+        encoder: what ranks them.
+        prompt: before each.
+        language: of all.
+    """
+
+    def __init__(self, encoder: Any, prompt: str, language: str) -> None:
+        self.encoder, self.prompt, self.language = encoder, prompt, language
+        self.texts: list[Context] = []
+        self.own: list[list[int]] = []
+        """Places in ``texts`` of the candidates that each question's own passage has."""
+        self.vectors = np.zeros((0, 1), np.float32)
+
+    def embed(self, of_questions: list[list[Context]]) -> None:
+        """Take and embed the candidates of each question's own passage."""
+        places: dict[str, int] = {}
+        for contexts in of_questions:
+            self.own.append([places.setdefault(json.dumps(one), len(places)) for one in contexts])
+        self.texts = [json.loads(key) for key in places]
+        if self.texts:
+            texts = [with_title(one["text"], one["title"], None) for one in self.texts]
+            self.vectors = self.encoder.encode(texts, prompt=self.prompt, language=self.language)
+
+    def ranked(self, question: np.ndarray, own: list[int]) -> tuple[Context, list[Context]]:
+        """Return the nearest of the own candidates, and the nearest ones below it."""
+        cosines = self.vectors @ question
+        best = own[int(cosines[own].argmax())]
+        return self.texts[best], [self.texts[place] for place in nearest_below(cosines, best)]
+
+
+def sentences_of(context: Context) -> list[Context]:
+    """Return the sentences of a passage that are long enough to answer a question."""
+    return [
+        {**context, "title": "", "text": sentence}
+        for sentence in split(context["text"], context["language"])
+        if SHORTEST <= len(sentence) <= LONGEST
+    ]
 
 
 def nearest_below(cosines: np.ndarray, own: int) -> list[int]:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-TOMLS = ("prepare_second.toml", "second.toml")
+TOMLS = ("prepare_second.toml", "second.toml", "second_spread.toml")
 TOY_LINES = 120
 """Lines of each file of the data."""
 TOY_SETS = (
@@ -44,6 +44,7 @@ TOY_RUN = (
     "run.global_batch_size=8",
     "run.save_steps=2",
     "run.eval_steps=3",
+    "optimizer.learning_rate=1e-6",
     "data.valid_pairs=16",
     "data.questions.batch_size=4",
     "data.questions.language_block=2",
@@ -51,11 +52,11 @@ TOY_RUN = (
     "data.labeled.batch_size=4",
     "method.terms.translations.bank_size=64",
 )
-TOKENS_PER_STEP = 25_000
-"""Tokens that the student reads in a step, and a third of the teacher's: 128 sentences of 20
-tokens, 48 questions and 96 passages of up to 160 tokens, 64 scored sentences."""
+TOKENS_PER_STEP = 11_000
+"""Tokens that the student reads in a step, and a third of the teacher's: 96 to 160 sentences of 20
+tokens, 24 to 32 questions, twice as many passages of up to 160 tokens, 48 scored sentences."""
 TOKENS_PER_SECOND = {"two CPU cores": 2_800, "one H100 or H200": 145_000}
-"""Tokens per second of training: 420 steps of second.toml ran at 2,800 on two cores of a Zen 5 that
+"""Tokens per second of training: second.toml ran at 2,800 and more on two cores of a Zen 5 that
 other work shared, and 4,000 steps of 512 pairs 283 s on an H200. Only reading is three times as
 fast."""
 
@@ -156,40 +157,53 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     ranked = made / "second/ranked.json"
     command = (
         *(*python, HERE / "hard_passages.py", teacher, made / "second/questions.json"),
-        *(*prompts, "--dtype", "bfloat16", "-o", ranked),
+        *(*prompts, "--sentences", "0.5", "--questions", "2", "--dtype", "bfloat16", "-o", ranked),
     )
-    yield Step("rank", ranked, command, Cost(tokens=7_000_000, megabytes=700))
-    run = work / "runs/second"
-    changes = [*(TOY_RUN if toy else ()), *overrides]
+    yield Step("rank", ranked, command, Cost(tokens=2_000_000, megabytes=100))
+    if not toy:  # a few sentences of a language do not show what they have in common
+        debiased = models / "second-teacher"
+        command = (
+            *(*interlingua, "debias", teacher, prepared / "second", "--dtype", "bfloat16"),
+            *("--sentences", "300", "--prompt", "query: ", "--prompt", "passage: "),
+            *("-o", debiased),
+        )
+        yield Step("debias", debiased, command, Cost(tokens=1_500_000, megabytes=490))
+    changes = [*overrides]
     if toy:
-        changes.append(f"method.terms.ranking.teacher={teacher}")
+        changes = [*TOY_RUN, f"method.terms.ranking.teacher={teacher}", *changes]
     options = [part for change in changes for part in ("--set", change)]
-    training = (*interlingua, "train", work / "experiments/mini/second.toml", *options)
-    steps = 3 if toy else steps_of(changes)
-    yield Step(
-        "train", run / "model", training, Cost(tokens=steps * TOKENS_PER_STEP, megabytes=3_000)
-    )
-    chosen = models / "second"
+    runs = [work / "runs/second", work / "runs/second_spread"]
+    first, chosen = models / "second-first", models / "second"
+    pairs = ("--pairs", prepared / "second/valid_text")
     development = ("--sts", made / "second/scored_dev.tsv", "--sts", made / "mini/dev.tsv")
-    command = (
-        *(*interlingua, "average", start, run / "model", "--pairs", prepared / "second/valid_text"),
-        *(*development, "-o", chosen),
-    )
-    yield Step("average", chosen, command, Cost(tokens=1_500_000, megabytes=340))
+    for name, run in zip(("train", "spread"), runs, strict=True):
+        config = work / "experiments/mini" / f"{run.name}.toml"
+        yield Step(
+            name,
+            run / "model",
+            (*interlingua, "train", config, *options),
+            Cost(tokens=steps_of(HERE / config.name, changes) * TOKENS_PER_STEP, megabytes=3_000),
+        )
+        if name == "train":
+            command = (*interlingua, "average", start, run / "model", "--weights", "0.15,0.85")
+            yield Step("first", first, (*command, "-o", first), Cost(minutes=1, megabytes=340))
+    command = (*interlingua, "average", start, first, runs[1] / "model", *pairs, *development)
+    yield Step("average", chosen, (*command, "-o", chosen), Cost(tokens=1_500_000, megabytes=340))
     package = work / "package/interlingua_mini/model"
     shipped = ROOT / "models/mini/src/interlingua_mini/model"
     command = (
-        *(*python, HERE / "ship.py", chosen, "--corpus", prepared / "second", "--run", run),
+        *(*python, HERE / "ship.py", chosen, "--corpus", prepared / "second"),
+        *(part for run in runs for part in ("--run", run)),
         *("--before", shipped, "--sources", made / "second/sources.json", "-o", package),
     )
     yield Step("ship", package, command, Cost(minutes=3, megabytes=60))
 
 
-def steps_of(changes: Sequence[str]) -> int:
-    """Return the length of the run: that of second.toml, or what the command line says."""
+def steps_of(config: Path, changes: Sequence[str]) -> int:
+    """Return the length of a run: that of its file, or what the command line says."""
     import tomllib
 
-    steps = tomllib.loads((HERE / "second.toml").read_text(encoding="utf-8"))["run"]["max_steps"]
+    steps = tomllib.loads(config.read_text(encoding="utf-8"))["run"]["max_steps"]
     for change in changes:
         key, _, value = change.partition("=")
         if key == "run.max_steps":

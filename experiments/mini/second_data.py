@@ -13,9 +13,11 @@ that a part of the data is enough to try. OUT gets
 - ``scored.tsv`` and ``scored_dev.tsv``: score, text, text;
 - ``sources.json``: the sets used, with licenses and counts, for the card.
 
-A heading is a question to the passage below it. Manuals are aligned across languages: a share of
-their headings gets the passage of another language, and Finnish questions that of SQuAD in English.
-A set is used to at most ``--most`` questions of a language, manuals to a quarter of that.
+Passages of questions have no title, so that a question has to find its passage by the text. A
+heading is a question to the passage below it, in another language: manuals are aligned across
+languages. A share of the Finnish questions gets the passage of SQuAD in English. A set is used to
+at most ``--most`` questions of a language, manuals to a quarter of that, and at most ``--headings``
+headings are used in all.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from interlingua.storage.files import atomic_write
 
 SEED = 0
 ACROSS = 0.3
-"""Share of aligned headings, and of Finnish questions, that get a passage in another language."""
+"""Share of Finnish questions that get a passage in another language."""
 DEVELOPMENT = 0.03
 """Share of scored pairs that are kept for development."""
 DEVELOPMENT_SETS = {"qa_wikipedia": 40, "help_gnome_apps": 30, "docs_vue": 15}
@@ -46,6 +48,8 @@ DEVELOPMENT_QUESTIONS = 60
 """Questions for development, per set and language."""
 SHORTEST_HEADING = 8
 """Letters of a heading that asks for something."""
+TYDI_PASSAGES, TYDI_QUESTIONS = "en.train.passages.txt", "en.train.questions.tsv"
+"""Files of TyDi GoldP for training: passages, and rows of number, passage's line, question."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ SETS = (
     ),
     DataSet("qa_squad_fi_en", "CC-BY-SA 4.0", machine_translated=True),
     DataSet("qa_nq_fi", "CC-BY-SA 3.0", machine_translated=True),
+    DataSet("tydiqa_goldp", "Apache-2.0"),
     DataSet("wiki_de", "CC-BY-SA 3.0"),
     DataSet("wikinews_ja", "CC-BY 2.5"),
     DataSet("stories", "CC-BY"),
@@ -109,7 +114,8 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("data", type=Path, help="folder with the sets")
     parser.add_argument("--scored", type=Path, required=True, help="output of scored_pairs.py")
-    parser.add_argument("--most", type=int, default=4_000, help="questions of a set and language")
+    parser.add_argument("--most", type=int, default=1_100, help="questions of a set and language")
+    parser.add_argument("--headings", type=int, default=4_000, help="headings of all sets")
     parser.add_argument(
         "--without-machine-translated", action="store_true", help="leave those sets out"
     )
@@ -130,9 +136,10 @@ def write_all(given: argparse.Namespace) -> None:
     Raises:
         DataError: none of the sets is there.
     """
-    items: list[Item] = []
+    items: dict[str, list[Item]] = {}
+    headings: list[tuple[str, Item]] = []
     development_items: list[Item] = []
-    used: list[dict[str, Any]] = []
+    used: list[DataSet] = []
     for chosen in SETS:
         folder = given.data / chosen.name
         if not folder.is_dir():
@@ -145,14 +152,21 @@ def write_all(given: argparse.Namespace) -> None:
             folder, chosen, most=given.most, withheld=given.with_withheld
         )
         development_items += held_out
-        used.append({**vars(chosen), "questions": len(found)})
-        items += found
-        print(f"{chosen.name}: {len(found):,} questions")
-    if not items:
+        used.append(chosen)
+        items[chosen.name] = [] if has_headings(folder) else found
+        if has_headings(folder):
+            headings += [(chosen.name, item) for item in found]
+    random.Random(SEED).shuffle(headings)
+    for name, item in headings[: given.headings]:
+        items[name].append(item)
+    for name, some in items.items():
+        print(f"{name}: {len(some):,} questions")
+    questions = [item for some in items.values() for item in some]
+    if not questions:
         raise DataError("none of the sets is here; see docs/data.md", path=given.data)
-    random.Random(SEED).shuffle(items)
+    random.Random(SEED).shuffle(questions)
     given.output.mkdir(parents=True, exist_ok=True)
-    for name, some in (("questions.json", items), ("questions_dev.json", development_items)):
+    for name, some in (("questions.json", questions), ("questions_dev.json", development_items)):
         with atomic_write(given.output / name) as file:
             json.dump(some, file, ensure_ascii=False)
     train, development = scored_pairs(given.data / "scored_pairs", given.scored / "train.tsv")
@@ -160,9 +174,11 @@ def write_all(given: argparse.Namespace) -> None:
         with atomic_write(given.output / name) as file:
             file.writelines(lines)
     with atomic_write(given.output / "sources.json") as file:
-        json.dump(used, file, ensure_ascii=False, indent=1)
-    languages = Counter(item["language"] for item in items)
-    print(f"{len(items):,} questions in {len(languages)} languages: {dict(languages)}")
+        sources = [{**vars(one), "questions": len(items[one.name])} for one in used]
+        sources = [source for source in sources if source["questions"]]
+        json.dump(sources, file, ensure_ascii=False, indent=1)
+    languages = Counter(item["language"] for item in questions)
+    print(f"{len(questions):,} questions in {len(languages)} languages: {dict(languages)}")
     print(f"{len(train):,} scored pairs, {len(development):,} for development")
 
 
@@ -176,9 +192,10 @@ def questions_of(
         for path, rows in passages.items()
         if not path.name.endswith(".questions.tsv")
     }
-    question_files = sorted(folder.glob("*.questions.tsv"))
-    if question_files:
-        found = questions_with_passages(question_files, by_language)
+    if (folder / TYDI_QUESTIONS).is_file():
+        found = tydi_questions(folder)
+    elif not has_headings(folder):
+        found = questions_with_passages(sorted(folder.glob("*.questions.tsv")), by_language)
         if not withheld and chosen.withheld:
             # The ids of the withheld part are those that both languages have.
             both = by_language.get("en", {}).keys() & by_language.get("pt", {}).keys()
@@ -209,6 +226,18 @@ def questions_of(
             ]
             development.append({**item, "set": chosen.name, "positive_ctxs": versions})
     return train, development
+
+
+def has_headings(folder: Path) -> bool:
+    """Return whether a set has passages with headings, and no questions."""
+    return not any(folder.glob("*.questions.tsv"))
+
+
+def tydi_questions(folder: Path) -> Iterator[tuple[str, Item]]:
+    """Yield the passage's line with each of TyDi's English training questions."""
+    passages = (folder / TYDI_PASSAGES).read_text(encoding="utf-8").splitlines()
+    for _, number, question, *_ in rows_of(folder / TYDI_QUESTIONS):
+        yield number, item_of(question, "en", passages[int(number)], "en")
 
 
 def is_held_out(number: str, one_of: int) -> bool:
@@ -242,30 +271,28 @@ def questions_with_passages(
                 target = "en"
             found = passages.get(target, {}).get(number)
             if found is not None:
-                yield number, item_of(question, language, found[0], found[2], target)
+                yield number, item_of(question, language, found[2], target)
 
 
 def headings_with_passages(
     passages: dict[str, dict[str, tuple[str, str, str]]],
 ) -> Iterator[tuple[str, Item]]:
-    """Yield each heading with its passage, a share of them with that of another language."""
+    """Yield each heading with its passage in another language."""
     draw = random.Random(SEED)
     languages = sorted(passages)
     for language in languages:
         for number, (title, heading, passage) in passages[language].items():
             question = ": ".join(part for part in dict.fromkeys((title, heading)) if part)
-            if len(question) < SHORTEST_HEADING or question in passage:
+            others = [one for one in languages if number in passages[one] and one != language]
+            if len(question) < SHORTEST_HEADING or question in passage or not others:
                 continue
-            target = language
-            if draw.random() < ACROSS:
-                others = [one for one in languages if number in passages[one] and one != language]
-                target = draw.choice(others) if others else language
-            yield number, item_of(question, language, "", passages[target][number][2], target)
+            target = draw.choice(others)
+            yield number, item_of(question, language, passages[target][number][2], target)
 
 
-def item_of(question: str, language: str, title: str, passage: str, target: str) -> Item:
+def item_of(question: str, language: str, passage: str, target: str) -> Item:
     """Return a question in DPR's form, with the languages of both sides."""
-    context = {"title": title, "text": passage, "language": code_of(target)}
+    context = {"title": "", "text": passage, "language": code_of(target)}
     return {
         "question": question,
         "language": code_of(language),

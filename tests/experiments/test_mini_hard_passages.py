@@ -73,3 +73,33 @@ def test_questions_of_many_languages_get_passages_of_their_passage_s(script, tmp
         own = question.positives[0]
         assert {passage.language for passage in question.hard_negatives} <= {own.language}
         assert own not in question.hard_negatives
+
+
+def test_sentences_take_the_place_of_passages_and_questions_are_negatives(
+    script, tmp_path, monkeypatch
+):
+    items = []
+    for word in "abcdef":
+        long = f"The {word} {word} {word} stands here. Another sentence is about nothing else."
+        context = {"title": "", "text": long, "language": "eng_Latn"}
+        items.append({"question": word, "language": "eng_Latn", "positive_ctxs": [context]})
+    # A question to a passage of another language keeps the whole passage.
+    across = {**items[0]["positive_ctxs"][0], "text": f"{long} More.", "language": "eng_Latn"}
+    items.append({"question": "z", "language": "deu_Latn", "positive_ctxs": [across]})
+    source, output = tmp_path / "questions.json", tmp_path / "ranked.json"
+    source.write_text(json.dumps(items), "utf-8")
+    small_model(tmp_path / "model")
+    command = ["hard_passages.py", str(tmp_path / "model"), str(source), "-o", str(output)]
+    monkeypatch.setattr(sys, "argv", [*command, "--sentences", "1", "--questions", "2"])
+    script.main()
+    *alike, other = list(read_questions(output))
+    asked = {item["question"] for item in items}
+    for question in alike:
+        assert question.positives[0].text.count(".") == 1
+        negatives = [passage.text for passage in question.hard_negatives]
+        questions = set(negatives) & asked
+        assert 1 <= len(questions) <= 2
+        assert question.text not in questions
+        assert "z" not in questions  # asked in another language
+        assert all(text.count(".") == 1 for text in negatives if text not in asked)
+    assert other.positives[0].text == across["text"]

@@ -68,7 +68,7 @@ def test_questions_of_sets_and_headings_of_manuals(data_script, sets, capsys):
     swahili = by_text["Nini inalia?"]
     assert swahili.language == "swh_Latn"
     assert [(one.text, one.title, one.language) for one in swahili.positives] == [
-        ("A bell.", "Bell", "eng_Latn")
+        ("A bell.", "", "eng_Latn")
     ]
     heading = by_text["de title 3: heading 3"]
     assert heading.positives[0].text.endswith("text 3")
@@ -80,12 +80,29 @@ def test_questions_of_sets_and_headings_of_manuals(data_script, sets, capsys):
     assert counts == {"qa_wikipedia": 2, "qa_squad_fi_en": 60, "help_mate": 90}
 
 
-def test_a_share_crosses_languages(data_script, sets):
+def test_all_headings_and_a_share_of_finnish_questions_cross_languages(data_script, sets):
     _, questions = made(data_script, sets)
-    for language in ("fin_Latn", "deu_Latn"):
+    for language, least, most in (("fin_Latn", 0.1, 0.6), ("deu_Latn", 1.0, 1.0)):
         asked = [one for one in questions if one.language == language]
         across = sum(one.positives[0].language != language for one in asked)
-        assert 0.1 < across / len(asked) < 0.6
+        assert least <= across / len(asked) <= most
+    write(
+        sets / "data" / "wiki_de" / "de.tsv", ("1", "A long title", "", "A passage of one language")
+    )
+    out, again = made(data_script, sets, "--headings", "7")
+    assert sum(one.text.startswith(("de title", "en title", "pt_BR")) for one in again) == 7
+    assert len(again) == len(questions) - 90 + 7
+    sources = json.loads((out / "sources.json").read_text("utf-8"))
+    assert "wiki_de" not in {source["name"] for source in sources}
+
+
+def test_tydi_s_english_questions_are_among_them(data_script, sets):
+    folder = sets / "data" / "tydiqa_goldp"
+    write(folder / "en.train.questions.tsv", ("q0", "1", "Who rings?", "Ann"))
+    write(folder / "en.train.passages.txt", ("Nobody.",), ("Ann rings.",))
+    _, questions = made(data_script, sets)
+    (found,) = [one for one in questions if one.text == "Who rings?"]
+    assert (found.language, found.positives[0].text) == ("eng_Latn", "Ann rings.")
 
 
 def test_what_is_left_out_by_option(data_script, sets):
@@ -119,7 +136,8 @@ def test_an_estimate_does_nothing(script, tmp_path, capsys):
     shown = capsys.readouterr().out
     names = [line.split()[0] for line in shown.splitlines()[1:-1]]
     assert names == [
-        *("teacher", "start", "scores", "questions", "prepare", "rank", "train", "average", "ship")
+        *("teacher", "start", "scores", "questions", "prepare", "rank", "debias", "train"),
+        *("first", "spread", "average", "ship"),
     ]
     states = {line.split()[0]: "done" in line for line in shown.splitlines()[1:-1]}
     assert [name for name, is_done in states.items() if is_done] == ["start"]
@@ -128,11 +146,16 @@ def test_an_estimate_does_nothing(script, tmp_path, capsys):
 
 def test_costs_follow_the_steps(script, tmp_path):
     by_steps = {}
-    for changes in ([], ["run.max_steps=600"]):
+    for count in (600, 6_000):
+        changes = [f"run.max_steps={count}"]
         steps = list(script.all_steps(tmp_path, tmp_path, toy=False, overrides=changes))
-        (train,) = [step for step in steps if step.name == "train"]
-        by_steps[len(changes)] = script.minutes_of(train.cost, "two CPU cores")
-    assert by_steps[0] == pytest.approx(10 * by_steps[1])
+        trained = [step for step in steps if step.name in ("train", "spread")]
+        by_steps[count] = sum(script.minutes_of(step.cost, "two CPU cores") for step in trained)
+    assert by_steps[6_000] == pytest.approx(10 * by_steps[600])
+    steps = {
+        step.name: step for step in script.all_steps(tmp_path, tmp_path, toy=False, overrides=())
+    }
+    assert 10 < script.minutes_of(steps["spread"].cost, "two CPU cores") < 60
 
 
 def test_done_steps_are_not_done_again_and_a_failure_ends_it(script, tmp_path):
