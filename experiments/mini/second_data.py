@@ -74,8 +74,6 @@ SETS = (
     DataSet("qa_squad_fi_en", "CC-BY-SA 4.0", machine_translated=True),
     DataSet("qa_nq_fi", "CC-BY-SA 3.0", machine_translated=True),
     DataSet("tydiqa_goldp", "Apache-2.0"),
-    DataSet("wiki_de", "CC-BY-SA 3.0"),
-    DataSet("wikinews_ja", "CC-BY 2.5"),
     DataSet("stories", "CC-BY"),
     DataSet("sky_cultures", "CC-BY-SA or CC-BY"),
     DataSet("docs_opensource_guide", "CC-BY 4.0", is_manual=True),

@@ -74,7 +74,7 @@ def test_questions_of_sets_and_headings_of_manuals(data_script, sets, capsys):
     assert heading.positives[0].text.endswith("text 3")
     assert by_text["pt_BR title 3: heading 3"].language == "por_Latn"
     assert not any(question.text == "short" for question in questions)
-    assert "wiki_de: not in" in capsys.readouterr().out
+    assert "stories: not in" in capsys.readouterr().out
     sources = json.loads((out / "sources.json").read_text("utf-8"))
     counts = {source["name"]: source["questions"] for source in sources}
     assert counts == {"qa_wikipedia": 2, "qa_squad_fi_en": 60, "help_mate": 90}
@@ -86,14 +86,13 @@ def test_all_headings_and_a_share_of_finnish_questions_cross_languages(data_scri
         asked = [one for one in questions if one.language == language]
         across = sum(one.positives[0].language != language for one in asked)
         assert least <= across / len(asked) <= most
-    write(
-        sets / "data" / "wiki_de" / "de.tsv", ("1", "A long title", "", "A passage of one language")
-    )
+    alone = ("1", "A long title", "", "A passage of one language")
+    write(sets / "data" / "stories" / "de.tsv", alone)
     out, again = made(data_script, sets, "--headings", "7")
     assert sum(one.text.startswith(("de title", "en title", "pt_BR")) for one in again) == 7
     assert len(again) == len(questions) - 90 + 7
     sources = json.loads((out / "sources.json").read_text("utf-8"))
-    assert "wiki_de" not in {source["name"] for source in sources}
+    assert "stories" not in {source["name"] for source in sources}
 
 
 def test_tydi_s_english_questions_are_among_them(data_script, sets):
