@@ -95,10 +95,10 @@ def with_hard_passages(encoder: Any, given: argparse.Namespace) -> list[dict[str
     items = json.loads(given.questions.read_text(encoding="utf-8"))
     draw = random.Random(SEED)
     by_language: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    asked: dict[str, list[str]] = defaultdict(list)
+    questions_in: dict[str, list[str]] = defaultdict(list)
     for item in items:
         by_language[item["positive_ctxs"][0]["language"]].append(item)
-        asked[item["language"]].append(item["question"])
+        questions_in[item["language"]].append(item["question"])
     for language, in_language in sorted(by_language.items()):
         is_split = [
             item["language"] == language and draw.random() < given.sentences for item in in_language
@@ -113,7 +113,7 @@ def with_hard_passages(encoder: Any, given: argparse.Namespace) -> list[dict[str
                 for context, with_sentences in zip(contexts, is_split, strict=True)
             ]
         )
-        others = asked.get(language, [])
+        others = questions_in.get(language, [])
         for start in range(0, len(in_language), ROWS):
             rows = range(start, min(start + ROWS, len(in_language)))
             questions = [in_language[row]["question"] for row in rows]

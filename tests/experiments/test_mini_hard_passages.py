@@ -100,6 +100,6 @@ def test_sentences_take_the_place_of_passages_and_questions_are_negatives(
         questions = set(negatives) & asked
         assert 1 <= len(questions) <= 2
         assert question.text not in questions
-        assert "z" not in questions  # asked in another language
+        assert "z" not in questions  # a question in another language
         assert all(text.count(".") == 1 for text in negatives if text not in asked)
     assert other.positives[0].text == across["text"]
