@@ -5,10 +5,11 @@
 
 Each program is a process of its own: only torch, which all others import; a text embedded by
 interlingua; the same by sentence-transformers (left out for a name that is no folder); and
-``interlingua embed`` of ten lines. The time to the first vector ends when the program has it, that
-of the whole process when the process has ended. ``--before`` names another checkout: its library
-is timed as well. Programs take turns, so that a busy machine slows all of them. The first round,
-which fills caches and compiles bytecode, is not counted. Printed last: medians and their ratios.
+``interlingua embed`` of ten lines. The time to the first vector ends when the program has it, or,
+if it only imports torch, after this import; that of the whole process ends with the process.
+``--before`` names another checkout: its library is timed as well. Programs take turns, so that a
+busy machine slows all of them. The first round, which fills caches and compiles bytecode, is not
+counted. Printed last: medians and their ratios.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ which each gets passages of its own passage's language, none nearer than its own
 
 ``--sentences`` takes for a share of the questions the sentence of the passage that is nearest to
 the question in place of the passage, and sentences in place of passages as hard negatives, so that
-a model also learns to find sentences. ``--questions`` gives each question other questions as hard
+a model also learns to find sentences. A passage in another language than the question, or with
+fewer than two sentences, stays whole. ``--questions`` gives each question other questions as hard
 negatives. Without them a model that reads no prompt learns to put all questions in one place, and
 any sentence in the form of a question is found for most questions.
 
@@ -37,7 +38,7 @@ from interlingua.encoder.dual_encoder import with_title
 from interlingua.storage.files import atomic_write
 
 PASSAGES = 4
-"""A question's hard negatives: another of them in each pass."""
+"""A question's hard passages: another of its negatives in each pass."""
 ROWS = 1024
 """Questions embedded at a time."""
 SEED = 5
@@ -65,7 +66,7 @@ def main() -> None:
         "--sentences",
         type=float,
         default=0.0,
-        help="share of the questions whose passage is one sentence, 0 to 1",
+        help="share of the questions that get a sentence of their passage, 0 to 1",
     )
     parser.add_argument(
         "--questions",
@@ -76,6 +77,10 @@ def main() -> None:
     )
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
+    if not 0 <= given.sentences <= 1 or given.other_questions < 0:
+        parser.error("--sentences must be between 0 and 1, and --questions 0 or more")
+    if given.questions.suffix != ".json" and (given.sentences or given.other_questions):
+        parser.error("--sentences and --questions require a file questions.json")
     encoder = interlingua.load(given.model, dtype=given.dtype)
     if given.questions.suffix == ".json":
         found = with_hard_passages(encoder, given)
@@ -84,13 +89,14 @@ def main() -> None:
     given.output.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(given.output) as file:
         json.dump(found, file, ensure_ascii=False)
-    print(f"{given.output}: {len(found):,} questions with up to {PASSAGES} passages each")
+    most = PASSAGES + given.other_questions
+    print(f"{given.output}: {len(found):,} questions with up to {most} hard negatives each")
 
 
 def with_hard_passages(encoder: Any, given: argparse.Namespace) -> list[dict[str, Any]]:
     """Return a file's questions in DPR's form, each with hard negatives in its passage's language.
 
-    A heading that asks for a passage of another language keeps the whole passage.
+    A question whose passage is in another language keeps the whole passage.
     """
     items = json.loads(given.questions.read_text(encoding="utf-8"))
     draw = random.Random(SEED)

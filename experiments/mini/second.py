@@ -5,12 +5,14 @@
     python experiments/mini/second.py $INTERLINGUA_DATA --toy --work /tmp/second
 
 A step with an output that is there is not done again. A step that was stopped resumes where it was
-(``train``) or starts anew (the others, which take minutes on a GPU). Everything is written below
-``--work``, by default the repository: data/, models/, prepared/, runs/ and package/, the files of
-interlingua-mini. Nothing there replaces the shipped model: measure first (gates.py), then copy.
+(``train``, ``spread``) or starts anew (the others, which take minutes on a GPU). Everything is
+written below ``--work``, by default the repository: data/, models/, prepared/, runs/ and package/,
+the files of interlingua-mini. Nothing there replaces the shipped model: measure first (gates.py),
+then copy.
 
 ``--estimate`` prints the steps with their cost and does nothing. ``--toy`` takes a few lines of
-each set, two layers and three steps, with the start as its own teacher, to see that all of it runs.
+each set, two layers and three steps per run, with the start as its own teacher in place of the
+steps ``teacher`` and ``debias``, to see that all the others run.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--toy", action="store_true", help="the same at a size of minutes")
     parser.add_argument("--until", help="name of the last step to do")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="of the training run"
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="of both training runs"
     )
     given = parser.parse_args(arguments)
     work = given.work.resolve()
@@ -142,7 +144,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     yield Step("scores", made / "mini/dev.tsv", command, Cost(minutes=1, megabytes=20))
     command = (
         *(*python, HERE / "second_data.py", data, "--scored", made / "mini"),
-        *("-o", made / "second"),
+        *("-o", made / "second", *(("--most", "60") if toy else ())),
     )
     yield Step("questions", made / "second/sources.json", command, Cost(minutes=1, megabytes=180))
     config = work / "experiments/mini/prepare_second.toml"

@@ -77,8 +77,8 @@ to STS16, from which the benchmark was drawn, hold the same sentences, so they c
 
 The questions of the stage `retrieval` are the English ones of TyDi QA GoldP's training split (Apache-2.0), with their
 passages and others of the same file, which are of Wikipedia (CC-BY-SA)."""
-SCORED = """The stage `second` also learned from scored pairs of JSTS (Japanese, CC-BY-SA 4.0), KLUE-STS (Korean, CC-BY-SA 4.0), the Turku
-paraphrase corpus (Finnish and Swedish, CC-BY-SA 4.0) and MLQE-PE (grades of translations, CC0)."""
+SCORED = """The stages `second` and `second_spread` also learned from scored pairs of JSTS (Japanese, CC-BY-SA 4.0), KLUE-STS (Korean,
+CC-BY-SA 4.0), the Turku paraphrase corpus (Finnish and Swedish, CC-BY-SA 4.0) and MLQE-PE (grades of translations, CC0)."""
 COST = "## Cost"
 NUMBERS = """## Numbers
 

@@ -102,4 +102,30 @@ def test_sentences_take_the_place_of_passages_and_questions_are_negatives(
         assert question.text not in questions
         assert "z" not in questions  # a question in another language
         assert all(text.count(".") == 1 for text in negatives if text not in asked)
+        assert any(text not in asked for text in negatives)
     assert other.positives[0].text == across["text"]
+
+
+def test_the_nearest_of_its_own_sentences_and_those_below_it(script):
+    pool = script.Candidates(None, "", "eng_Latn")
+    pool.texts = [{"text": str(place)} for place in range(5)]
+    pool.vectors = np.array([[0.9], [0.2], [0.7], [0.5], [0.1]])
+    own, hard = pool.ranked(np.array([1.0]), [1, 2])
+    assert own["text"] == "2"
+    # 0 is nearer than its own, so it may be an answer too.
+    assert [one["text"] for one in hard] == ["3", "1", "4"]
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ("questions.json", ["--sentences", "1.5"], "between 0 and 1"),
+        ("questions.json", ["--questions", "-1"], "0 or more"),
+        ("tydi", ["--questions", "2"], "require a file questions.json"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(script, monkeypatch, capsys, source, options, message):
+    monkeypatch.setattr(sys, "argv", ["hard_passages.py", "m", source, "-o", "out", *options])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert message in capsys.readouterr().err

@@ -60,15 +60,28 @@ def test_every_sentence_of_every_layout_is_found(folders):
 
 
 def test_two_processes_read_what_one_reads(folders):
-    alone = EvaluationKeys.from_folders(folders)
+    write(folders[0] / "markup.txt", "A <b>bold</b> word\n")
+    alone = EvaluationKeys.from_folders(folders, markup="strip")
+    assert marked(alone, ["A bold word"]).all()
     with in_processes(2, "") as workers:
-        shared = EvaluationKeys.from_folders(folders, workers=workers)
+        shared = EvaluationKeys.from_folders(folders, markup="strip", workers=workers)
         (folders[0] / "broken.txt").write_bytes(b"\xff\xfe\xff")
         with pytest.raises(InterlinguaError, match=r"broken\.txt"):
             EvaluationKeys.from_folders(folders, workers=workers)
     assert (shared.names, shared.skipped) == (alone.names, alone.skipped)
     for of_alone, of_shared in zip(alone._sets, shared._sets, strict=True):
         np.testing.assert_array_equal(of_shared, of_alone)
+
+
+def test_sentences_before_a_broken_byte_count(tmp_path):
+    """Write a wrong last line into a file whose name does not say that it is text."""
+    lines = [f"Sentence number {number}" for number in range(2_000)]
+    path = tmp_path / "eng.devtest"
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode() * 50 + b"caf\xe9\n")
+    keys = EvaluationKeys.from_folders([tmp_path, tmp_path])
+    assert marked(keys, lines).all()
+    assert keys.skipped == [path]
+    assert keys.names == (tmp_path.name,)
 
 
 def test_a_number_with_another_sign_is_another_sentence(tmp_path):

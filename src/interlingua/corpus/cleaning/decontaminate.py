@@ -75,8 +75,9 @@ class EvaluationKeys:
 
         Raises:
             DataError: a folder is missing or holds no sentence, or a file of text is broken.
+            InterlinguaError: a file of text is broken, and another process read it.
         """
-        places = list(map(Path, folders))
+        places = list(dict.fromkeys(map(Path, folders)))
         for folder in places:
             if not folder.exists():
                 raise DataError("evaluation folder not found; check the path", path=folder)
@@ -85,11 +86,10 @@ class EvaluationKeys:
         keys: dict[Path, list[UInt64[ndarray, " k"]]] = {folder: [] for folder in places}
         skipped: list[Path] = []
         found_keys = (workers or Workers()).run(_keys_of_file, tasks)
-        for (folder, path), of_file in zip(files, found_keys, strict=True):
-            if of_file is None:
+        for (folder, path), (of_file, is_whole) in zip(files, found_keys, strict=True):
+            keys[folder].append(of_file)
+            if not is_whole:
                 skipped.append(path)
-            else:
-                keys[folder].append(of_file)
         sets: dict[str, UInt64[ndarray, " k"]] = {}
         for folder, parts in keys.items():
             name = folder.name
@@ -131,39 +131,44 @@ def _files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _keys_of_file(folder: Path, path: Path, markup: Markup) -> UInt64[ndarray, " k"] | None:
-    """Return the sorted keys of a file's sentences.
+def _keys_of_file(folder: Path, path: Path, markup: Markup) -> tuple[UInt64[ndarray, " k"], bool]:
+    """Return the sorted keys of a file's sentences, and whether all of the file was read.
+
+    Nothing is read if the file is hidden or of a kind without sentences. If it holds something else
+    than UTF-8 text, the sentences before that count.
 
     Args:
         folder: the set; a file is hidden if the name of it or of a folder below this one is.
         path: the file.
         markup: see ``from_folders``.
 
-    Returns:
-        None if the file holds no UTF-8 text, or is hidden or of a kind without sentences.
-
     Raises:
         DataError: a file of text is broken.
     """
     suffix = stem_and_suffix(path)[1]
     is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    if suffix in _NO_TEXT or is_hidden:
-        return None
-    strings = (text for text in _strings(path, suffix) if any(map(str.isalpha, text)))
     keys = np.zeros(0, np.uint64)
-    try:
-        for chunk in portions(strings, _CHUNK):
-            parts = [keys, text_keys(chunk)]
-            if markup != "keep":
-                # Training texts are compared after cleaning; evaluation texts need that form, too.
-                parts.append(text_keys(normalize_texts(chunk, markup=markup)))
-            # Merged at each chunk, so that memory holds every distinct key once.
-            keys = np.unique(np.concatenate(parts))
-    except DataError:
-        if suffix in _TEXT:
-            raise
-        return None  # not UTF-8: an archive, an image, an index
-    return np.setdiff1d(keys, [EMPTY_KEY], assume_unique=True)
+    if suffix in _NO_TEXT or is_hidden:
+        return keys, False
+    is_whole = True
+
+    def sentences() -> Iterator[str]:
+        nonlocal is_whole
+        try:
+            yield from (text for text in _strings(path, suffix) if any(map(str.isalpha, text)))
+        except DataError:
+            if suffix in _TEXT:
+                raise
+            is_whole = False  # not UTF-8: an archive, an image, an index
+
+    for chunk in portions(sentences(), _CHUNK):
+        parts = [keys, text_keys(chunk)]
+        if markup != "keep":
+            # Training texts are compared after cleaning, so evaluation texts need that form, too.
+            parts.append(text_keys(normalize_texts(chunk, markup=markup)))
+        # Merged at each chunk, so that memory holds every distinct key of the file once.
+        keys = np.unique(np.concatenate(parts))
+    return np.setdiff1d(keys, [EMPTY_KEY], assume_unique=True), is_whole
 
 
 def _strings(path: Path, suffix: str) -> Iterator[str]:
