@@ -50,7 +50,7 @@ TOY_RUN = (
     "data.valid_pairs=16",
     "data.questions.batch_size=4",
     "data.questions.language_block=2",
-    "data.questions.held_out=8",
+    "data.questions.held_out=64",
     "data.labeled.batch_size=4",
     "method.terms.translations.bank_size=64",
 )
