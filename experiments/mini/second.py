@@ -153,7 +153,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
         "prepare",
         prepared / "second",
         (*interlingua, "prepare", config, *small),
-        Cost(minutes=15, megabytes=400),
+        Cost(minutes=2, megabytes=400),
     )
     prompts = ("--question-prompt", "query: ", "--passage-prompt", "passage: ")
     ranked = made / "second/ranked.json"
@@ -161,7 +161,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
         *(*python, HERE / "hard_passages.py", teacher, made / "second/questions.json"),
         *(*prompts, "--sentences", "0.5", "--questions", "2", "--dtype", "bfloat16", "-o", ranked),
     )
-    yield Step("rank", ranked, command, Cost(tokens=2_000_000, megabytes=100))
+    yield Step("rank", ranked, command, Cost(tokens=1_200_000, megabytes=100))
     if not toy:  # a few sentences of a language do not show what they have in common
         debiased = models / "second-teacher"
         command = (
@@ -169,7 +169,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
             *("--sentences", "300", "--prompt", "query: ", "--prompt", "passage: "),
             *("-o", debiased),
         )
-        yield Step("debias", debiased, command, Cost(tokens=1_500_000, megabytes=490))
+        yield Step("debias", debiased, command, Cost(tokens=300_000, megabytes=490))
     changes = [*overrides]
     if toy:
         changes = [*TOY_RUN, f"method.terms.ranking.teacher={teacher}", *changes]

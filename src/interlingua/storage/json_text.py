@@ -205,7 +205,7 @@ def _refuse_depth(value: Any) -> None:
     """Refuse a value of more than ``_MAX_DEPTH`` levels.
 
     A vocabulary may have a hundred thousand entries, so each level is filtered at once, lists and
-    objects separately, and only if it has any.
+    objects separately. A level without lists, or without objects, is not filtered for them.
     """
     lists = [value] if isinstance(value, list) else []
     objects = [value] if isinstance(value, dict) else []

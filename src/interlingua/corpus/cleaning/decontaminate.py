@@ -134,8 +134,8 @@ def _files_of(folder: Path) -> list[Path]:
 def _keys_of_file(folder: Path, path: Path, markup: Markup) -> tuple[UInt64[ndarray, " k"], bool]:
     """Return the sorted keys of a file's sentences, and whether all of the file was read.
 
-    Nothing is read if the file is hidden or of a kind without sentences. If it holds something else
-    than UTF-8 text, the sentences before that count.
+    Nothing is read if the file is hidden or of a kind without sentences. If a file of an unknown
+    kind is not UTF-8 text throughout, the sentences before the first other byte count.
 
     Args:
         folder: the set; a file is hidden if the name of it or of a folder below this one is.
