@@ -137,9 +137,22 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
             teacher,
         )
         yield Step("teacher", teacher, command, Cost(minutes=2, megabytes=490))
-    layers = ("--layers", "2", "--no-verify") if toy else ()
-    command = (*interlingua, "export", "mini", "-o", start, "--text-forms", "all", *layers)
-    yield Step("start", start, command, Cost(minutes=2, megabytes=340))
+    edition, stock, partner = (
+        models / name for name in ("mini-first-edition", "mini-stock", "second-partner")
+    )
+    export = (*interlingua, "export")
+    forms = ("--text-forms", "all")
+    if toy:
+        edition, partner = ROOT / "models/mini/src/interlingua_mini/model", start
+        command = (*export, "mini", "-o", start, *forms, "--layers", "2", "--no-verify")
+        yield Step("start", start, command, Cost(minutes=2, megabytes=340))
+    else:
+        earlier = (*python, HERE / "earlier.py")
+        whole = Cost(minutes=1, megabytes=340)
+        yield Step("edition", edition, (*earlier, "second", "-o", edition), whole)
+        yield Step("start", start, (*export, edition, "-o", start, *forms), whole)
+        yield Step("stock", stock, (*earlier, "retrieval", "-o", stock), whole)
+        yield Step("partner", partner, (*export, stock, "-o", partner, *forms), whole)
     command = (*python, HERE / "scored_pairs.py", data, "-o", made / "mini")
     yield Step("scores", made / "mini/dev.tsv", command, Cost(minutes=1, megabytes=20))
     command = (
@@ -175,9 +188,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
         changes = [*TOY_RUN, f"method.terms.ranking.teacher={teacher}", *changes]
     options = [part for change in changes for part in ("--set", change)]
     runs = [work / "runs/second", work / "runs/second_spread"]
-    first, chosen = models / "second-first", models / "second"
-    pairs = ("--pairs", prepared / "second/valid_text")
-    development = ("--sts", made / "second/scored_dev.tsv", "--sts", made / "mini/dev.tsv")
+    first, chosen = models / "second-first", models / "second-average"
     for name, run in zip(("train", "spread"), runs, strict=True):
         config = work / "experiments/mini" / f"{run.name}.toml"
         yield Step(
@@ -189,14 +200,14 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
         if name == "train":
             command = (*interlingua, "average", start, run / "model", "--weights", "0.15,0.85")
             yield Step("first", first, (*command, "-o", first), Cost(minutes=1, megabytes=340))
-    command = (*interlingua, "average", start, first, runs[1] / "model", *pairs, *development)
-    yield Step("average", chosen, (*command, "-o", chosen), Cost(tokens=1_500_000, megabytes=340))
+    command = (*interlingua, "average", partner, start, runs[1] / "model")
+    command = (*command, "--weights", "0.45,0.1,0.45")
+    yield Step("average", chosen, (*command, "-o", chosen), Cost(minutes=1, megabytes=340))
     package = work / "package/interlingua_mini/model"
-    shipped = ROOT / "models/mini/src/interlingua_mini/model"
     command = (
         *(*python, HERE / "ship.py", chosen, "--corpus", prepared / "second"),
         *(part for run in runs for part in ("--run", run)),
-        *("--before", shipped, "--sources", made / "second/sources.json", "-o", package),
+        *("--before", edition, "--sources", made / "second/sources.json", "-o", package),
     )
     yield Step("ship", package, command, Cost(minutes=3, megabytes=60))
 

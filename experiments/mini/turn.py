@@ -5,9 +5,9 @@
     interlingua average models/mini-stock models/mini-turned --weights 0.6,0.4 \
         -o models/mini-shared
 
-``mini-debiased`` and ``english.txt`` are those of mini.toml; ``mini-stock`` is a copy of the folder
-that ``interlingua_mini.folder()`` wrote before the stage retrieval.toml. The layer behind pooling
-is turned by the rotation that brings the texts' vectors nearest to mini's; it changes no cosine.
+``mini-debiased`` and ``english.txt`` are those of mini.toml; earlier.py writes ``mini-stock``, mini
+before the stage retrieval.toml. The layer behind pooling is turned by the rotation that brings the
+texts' vectors nearest to mini's; it changes no cosine.
 """
 
 from __future__ import annotations

@@ -135,12 +135,36 @@ def test_an_estimate_does_nothing(script, tmp_path, capsys):
     shown = capsys.readouterr().out
     names = [line.split()[0] for line in shown.splitlines()[1:-1]]
     assert names == [
-        *("teacher", "start", "scores", "questions", "prepare", "rank", "debias", "train"),
-        *("first", "spread", "average", "ship"),
+        *("teacher", "edition", "start", "stock", "partner", "scores", "questions", "prepare"),
+        *("rank", "debias", "train", "first", "spread", "average", "ship"),
     ]
     states = {line.split()[0]: "done" in line for line in shown.splitlines()[1:-1]}
     assert [name for name, is_done in states.items() if is_done] == ["start"]
     assert not (work / "data").exists()
+
+
+@pytest.mark.parametrize("toy", [True, False])
+def test_a_step_reads_what_an_earlier_one_wrote(script, tmp_path, toy):
+    work = tmp_path / "work"
+    steps = list(script.all_steps(tmp_path / "data", work, toy=toy, overrides=()))
+    # A step writes further files to the same folder; the configurations are copied first.
+    made = {work / "data/second", work / "experiments/mini"}
+    for step in steps:
+        for part in step.command:
+            path = str(part)
+            if path.startswith(str(work)) and not str(step.output).startswith(path):
+                assert any(path.startswith(str(place)) for place in made), (step.name, path)
+        made |= {step.output, step.output.parent}
+    by_name = {step.name: [str(part) for part in step.command] for step in steps}
+    models = work / "models"
+    parts = by_name["average"]
+    partner = models / ("second-start" if toy else "second-partner")
+    expected = [partner, models / "second-start", work / "runs/second_spread/model"]
+    assert parts[3:8] == ["average", *map(str, expected), "--weights"]
+    assert parts[8] == "0.45,0.1,0.45"
+    before = by_name["ship"][by_name["ship"].index("--before") + 1]
+    shipped = script.ROOT / "models/mini/src/interlingua_mini/model"
+    assert before == str(shipped if toy else models / "mini-first-edition")
 
 
 def test_costs_follow_the_steps(script, tmp_path):
