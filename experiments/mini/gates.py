@@ -29,6 +29,8 @@ from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
 STSB = ("de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "zh")
 """The languages of STS benchmark besides English."""
 MRR = "mrr_at_100_all_languages"
+FORMS = ("capitals", "decomposed", "points", "soft_hyphens")
+"""Forms that shall not change a vector."""
 RESULT_NAMES = {"bucc_best_f1": "bucc_best_f1_dev"}
 """Names of a task's results that differ from its own: only BUCC's training data has answers."""
 Rows = dict[str, dict[str, Any]]
@@ -108,6 +110,13 @@ def xsim_of_14(rows: Rows, trained: set[str]) -> float:
     )
 
 
+def loss_of_forms(rows: Rows, trained: set[str]) -> float:
+    """Compute the mean loss of cosine of sentences in one of ``FORMS``."""
+    return 1 - float(
+        np.mean([row["cosine"] for name, row in rows.items() if name.split("-")[1] in FORMS])
+    )
+
+
 GATES = (
     Gate(
         "Tatoeba-14, both directions",
@@ -168,6 +177,15 @@ GATES = (
     Gate("TyDi GoldP, MRR@100", "tydi_goldp", mean(MRR), 89.5, 91.0),
     Gate("XQuAD, MRR@100", "xquad", mean(MRR), 92.5, 94.0),
     Gate("XQuAD-R, MRR@100, pool of 11 languages", "xquad_r", mean(MRR), 82.0, 86.0),
+    Gate(
+        "capitals, NFD, points, soft hyphens: loss of cosine",
+        "robustness",
+        loss_of_forms,
+        0.05,
+        0.02,
+        lower=True,
+        digits=3,
+    ),
 )
 
 

@@ -58,6 +58,14 @@ def test_an_error_must_be_low(gates, tmp_path):
     ]
 
 
+def test_only_some_forms_count(gates, tmp_path):
+    rows = {"ell_capitals": 0.92, "rus_points": 1.0, "rus_typos": 0.1}
+    write(tmp_path, "mini", "robustness", **{name: {"cosine": rows[name]} for name in rows})
+    table = gates.table(tmp_path, ["mini"], set())
+    row = row_of(table, "capitals, NFD, points, soft hyphens: loss of cosine")
+    assert row == ["0.040", "0.050", "0.020", "met"]
+
+
 def test_only_trained_languages_count_where_it_matters(gates, tmp_path):
     weak, good = ({"accuracy": value, "accuracy_forward": value} for value in (0.1, 0.9))
     write(tmp_path, "mini", "tatoeba", deu_eng=good, kab_eng=weak)
