@@ -8,7 +8,7 @@ Numbers of a model: translations found among the held-out pairs of each language
 sentences of all languages together, English ones too; Spearman's correlation on STS benchmark's
 development split, in English and with the second sentence in another language; and the MRR of
 TyDi's training questions in Korean and Swahili among all training passages of their language. The
-fourth number is of the first sentences of STS benchmark's development split in 15 languages: the
+third number is of the first sentences of STS benchmark's development split in 15 languages: the
 share of translations that are nearer than all sentences of another meaning, in any language.
 
 With ``--passages``, the file ``questions_dev.json`` of second_data.py, also the MRR of its
