@@ -19,6 +19,7 @@ from interlingua.errors import CheckpointError, ConfigError, DataError, Interlin
 from interlingua.storage.files import sha256_file
 from interlingua.verbs.average import AverageOptions, average, run_average
 from tests.adapt.conftest import word_encoder
+from tests.encoder.builders import static_of
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM
 from tests.hostile import models as hostile
 from tests.methods.conftest import tiny_encoder
@@ -314,3 +315,25 @@ def test_weights_that_are_not_finite_have_no_mean(tmp_path, models, weights):
     with pytest.raises(CheckpointError, match=f"{name} contains NaN"):
         average(models, tmp_path / "out", weights=weights)
     assert not (tmp_path / "out").exists()
+
+
+def test_token_vectors_are_averaged_too(tmp_path, word_vocabulary):
+    folders = [tmp_path / "start", tmp_path / "trained"]
+    tables = []
+    for seed, folder in enumerate(folders):
+        encoder = static_of(word_vocabulary, 12)
+        table = encoder.backbone.word_embeddings.weight.detach()
+        table.add_(seed)
+        encoder.save(folder)
+        tables.append(table)
+    average(folders, tmp_path / "out", weights=[1, 3])
+    mean = Encoder.load(tmp_path / "out")
+    torch.testing.assert_close(
+        mean.backbone.word_embeddings.weight.detach(), 0.25 * tables[0] + 0.75 * tables[1]
+    )
+    static_of(word_vocabulary, 8).save(tmp_path / "narrow")
+    with pytest.raises(ConfigError, match="different shapes"):
+        average([folders[0], tmp_path / "narrow"], tmp_path / "other")
+    Encoder.load(folders[1]).save(tmp_path / "bytes", dtype=torch.int8)
+    with pytest.raises(ConfigError, match="floating-point"):
+        average([tmp_path / "bytes", folders[0]], tmp_path / "other")

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from interlingua.corpus.forms.text_forms import normalizers_of
 from interlingua.errors import ConfigError, DataError
 from interlingua.vocabulary.sentencepiece_training import train_vocabulary
 from interlingua.vocabulary.vocabulary import Vocabulary, language_tag_names, truncate
@@ -257,6 +258,14 @@ def test_other_libraries_undo_what_a_tokenizer_file_can(framed_vocabulary):
     alone = Vocabulary(written._json, special_tokens=written.special_tokens)
     assert alone.encode(texts[:1]) == reads.encode(texts[:1])
     assert framed_vocabulary.for_other_libraries() is framed_vocabulary
+    # Such a file can be exported again, and its forms can be changed.
+    assert written.for_other_libraries() is written
+    assert written.with_text_forms(()).definition == framed_vocabulary.definition
+    only = written.with_text_forms(["invisible"]).for_other_libraries()
+    assert only.definition["normalizer"]["normalizers"][:-1] == normalizers_of(["invisible"])
+    doubled = written.definition
+    doubled["normalizer"]["normalizers"][:0] = doubled["normalizer"]["normalizers"][:2]
+    assert written.with_definition(doubled).for_other_libraries().definition == written.definition
 
 
 def test_unknown_forms_of_texts_are_refused(framed_vocabulary, tmp_path):

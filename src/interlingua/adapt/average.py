@@ -44,10 +44,14 @@ from interlingua.encoder.directories.model_directory import (
     is_ours,
     read_backbone_config,
     read_json,
-    read_model_settings,
     write_model_json,
 )
 from interlingua.encoder.directories.post_pooling_files import check_cut, read_post_pooling
+from interlingua.encoder.directories.static_directory import (
+    read_static,
+    settings_of,
+    static_folder,
+)
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps.language_shift import SHIFT_FILE
 from interlingua.encoder.modeling.families import INVISIBLE_KEYS
@@ -232,12 +236,17 @@ def check_shapes(folders: Sequence[Path]) -> None:
                 f" {'; '.join(differing[:SHOWN_DIFFERENCES])}{more}; average models that were"
                 " trained from the same start"
             )
-        if Vocabulary.of_model(first).digest() != Vocabulary.of_model(other).digest():
+        if _vocabulary_digest(first) != _vocabulary_digest(other):
             raise ConfigError(
                 f"{first} and {other} have different vocabularies, so their token vectors do not"
                 " correspond; average models that were trained from the same start"
             )
         _check_settings(first, other)
+
+
+def _vocabulary_digest(folder: Path) -> str:
+    """Return the digest of the vocabulary of a model directory, with layers or without."""
+    return Vocabulary.of_model(static_folder(folder) or folder).digest()
 
 
 def _check_settings(first: Path, other: Path) -> None:
@@ -356,9 +365,7 @@ def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -
 def _settings(*folders: Path) -> dict[str, list[Any]]:
     """Return the settings that two models must have in common besides tensors, by name."""
     # The maximum length of a text does not matter here, so the value is higher than any limit.
-    read: list[EncodingSettings] = [
-        read_model_settings(folder, max_tokens=1 << 30) for folder in folders
-    ]
+    read = [settings_of(folder, max_tokens=1 << 30) for folder in folders]
     configs = [read_json(folder / "config.json", missing={}) for folder in folders]
     common: dict[str, list[Any]] = {
         "pooling": [settings.pooling for settings in read],
@@ -375,7 +382,11 @@ def _settings(*folders: Path) -> dict[str, list[Any]]:
 
 def _after_pooling(folder: Path, settings: EncodingSettings) -> tuple[str, ...]:
     """Return the layers after pooling, in words."""
-    width = read_backbone_config(folder, read_json(folder / "config.json")).hidden_size
+    table = static_folder(folder)
+    if table is None:
+        width = read_backbone_config(folder, read_json(folder / "config.json")).hidden_size
+    else:
+        width = read_static(folder, table)[0].hidden_size
     layers = read_post_pooling(folder, width)
     check_cut(settings.truncate_dim, layers.output_dim(width), folder)
     return layers.described

@@ -354,8 +354,16 @@ class Vocabulary:
                 raise ConfigError(
                     f"text_forms: unknown form {form!r}; use one of: {', '.join(TEXT_FORMS)}"
                 )
+        definition = self.definition
+        steps = normalizers_of(self.text_forms)
+        own = _normalizers(definition)
+        content = self._json
+        # A file that ``for_other_libraries`` wrote undoes the present forms too.
+        if steps and own[: len(steps)] == steps:
+            _set_normalizers(definition, _without_start(own, steps))
+            content = json.dumps(definition, ensure_ascii=False)
         return Vocabulary(
-            self._json,
+            content,
             special_tokens=self.special_tokens,
             language_tags=self._tags,
             pre_tokenizer=self.pre_tokenizer,
@@ -367,16 +375,14 @@ class Vocabulary:
         """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
 
         This is done as far as such a file allows: only this library can undo presentation forms and
-        capitals. The ids do not change.
+        capitals. The ids do not change. A vocabulary whose file does so is returned unchanged.
         """
         steps = normalizers_of(self.text_forms)
-        if not steps:
-            return self
         definition = self.definition
-        own = definition["normalizer"]
-        if own is not None:
-            steps += own["normalizers"] if own["type"] == "Sequence" else [own]
-        definition["normalizer"] = {"type": "Sequence", "normalizers": steps}
+        own = _normalizers(definition)
+        if own == steps + _without_start(own, steps):
+            return self
+        _set_normalizers(definition, steps + _without_start(own, steps))
         return self.with_definition(definition)
 
     def as_read(self, text: str, *, language: str | None = None) -> str:
@@ -604,3 +610,26 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DataError("expected a JSON object; copy the original file again", path=path)
     return content
+
+
+def _normalizers(definition: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps of a tokenizer's normalizer, in their order."""
+    own = definition["normalizer"]
+    if own is None:
+        return []
+    return list(own["normalizers"]) if own["type"] == "Sequence" else [own]
+
+
+def _set_normalizers(definition: dict[str, Any], steps: list[dict[str, Any]]) -> None:
+    """Replace the steps of a tokenizer's normalizer."""
+    if len(steps) > 1:
+        definition["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    else:
+        definition["normalizer"] = steps[0] if steps else None
+
+
+def _without_start(own: list[dict[str, Any]], steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return ``own`` without the steps that it begins with, be they there once or several times."""
+    while steps and own[: len(steps)] == steps:
+        own = own[len(steps) :]
+    return own

@@ -19,6 +19,7 @@ from interlingua.encoder.directories.model_directory import (
     listed_modules,
     read_described_settings,
     read_json,
+    read_model_settings,
     write_model_json,
     write_modules,
     write_tokenizer_config,
@@ -146,6 +147,21 @@ def static_settings(folder: Path) -> EncodingSettings:
         max_tokens=STATIC_MAX_TOKENS,
         **read_described_settings(folder, include_special=False),
     )
+
+
+def settings_of(folder: Path, max_tokens: int) -> EncodingSettings:
+    """Read pooling, prompts and limits of any model directory, with layers or without.
+
+    Args:
+        folder: the model directory.
+        max_tokens: the largest number of tokens that the weights of its layers allow.
+
+    Raises:
+        CheckpointError: a file is broken, or the model has modules that are not supported.
+    """
+    if static_folder(folder):
+        return static_settings(folder)
+    return read_model_settings(folder, max_tokens)
 
 
 def write_static(
