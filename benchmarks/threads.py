@@ -2,12 +2,15 @@
 
     python benchmarks/threads.py --model FOLDER
     python benchmarks/threads.py --model FOLDER --jobs encode_bfloat16 train_fp32 --threads 1 2 4 8
+    python benchmarks/threads.py --model FOLDER --jobs train_bf16 prepare_model --ceiling
 
 Each job runs in a process of its own with a number of threads and of cores, in turns,
 ``--rounds`` times. A job does the same work for every number of threads. Wall time counts, without
 imports, loading and a first small run; look at it on an idle machine only. The load of the machine
 before the run is printed first. The ratios of the medians come last, next to the target: two
-threads are to be at least 1.85 times as fast as one.
+threads are to be at least 1.85 times as fast as one. With ``--ceiling`` the last column is the
+throughput of as many independent processes of one thread, each with the whole job, on cores of
+their own: the processors share clock, cache and memory, so no division of the job is faster.
 
 - ``encode_float32``, ``encode_bfloat16``, ``encode_int8``: 2,000 sentences of ``encode.py``'s mixed
   set;
@@ -31,6 +34,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 Options = argparse.Namespace
@@ -127,8 +131,25 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def child(options: Options, job: str, threads: int) -> float:
+def copies(options: Options, job: str, count: int) -> float:
+    """Run a job ``count`` times at once, each with one thread on a core of its own.
+
+    Returns:
+        The seconds per job: the mean of the processes, divided by their number.
+    """
+    with ThreadPoolExecutor(count) as pool:
+        found = list(pool.map(lambda core: child(options, job, 1, core), range(count)))
+    return statistics.mean(found) / count
+
+
+def child(options: Options, job: str, threads: int, core: int = 0) -> float:
     """Run a job in a process with a number of threads, and return its seconds.
+
+    Args:
+        options: of the command line.
+        job: its name.
+        threads: of the job, and number of its cores.
+        core: number of the first of them.
 
     Raises:
         SystemExit: the process failed.
@@ -139,7 +160,7 @@ def child(options: Options, job: str, threads: int) -> float:
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         command = [sys.executable, "-W", "ignore", __file__, "--model", str(options.model)]
         command += ["--data", str(options.data), "--job", job, "--threads", str(threads)]
-        command += ["--save", file.name]
+        command += ["--core", str(core), "--save", file.name]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{job}: {done.stderr.strip() or done.stdout.strip()}")
@@ -150,14 +171,22 @@ def measure(options: Options) -> None:
     """Run all jobs with each number of threads, in turns, and print the ratios."""
     load = os.getloadavg()[0]
     print(f"load average {load:.1f} on {os.cpu_count()} processors; seconds, median of rounds")
-    print(" ".join([f"{'':<16}", *(f"{number:>2} threads" for number in options.threads)]))
+    heads = [f"{number:>2} threads" for number in options.threads]
+    most = max(options.threads)
+    if options.ceiling:
+        heads.append(f"{most:>3} copies")
+    print(" ".join([f"{'':<16}", *heads]))
     ratios = {}
     for job in options.jobs:
-        found: dict[int, list[float]] = {number: [] for number in options.threads}
+        # 0 threads stand for the copies.
+        numbers = [*options.threads, *([0] if options.ceiling else [])]
+        found: dict[int, list[float]] = {number: [] for number in numbers}
         for _ in range(options.rounds):
             for number in options.threads:
                 found[number].append(child(options, job, number))
-        medians = [statistics.median(found[number]) for number in options.threads]
+            if options.ceiling:
+                found[0].append(copies(options, job, most))
+        medians = [statistics.median(times) for times in found.values()]
         print(" ".join([f"{job:<16}", *(f"{median:10.2f}" for median in medians)]), flush=True)
         ratios[job] = [medians[0] / median for median in medians]
     print(f"times as fast as with {options.threads[0]}; two threads should be {TARGET}")
@@ -176,6 +205,8 @@ def main() -> None:
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--ceiling", action="store_true", help="also run independent copies")
+    parser.add_argument("--core", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--save", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -188,7 +219,8 @@ def main() -> None:
     options.model = locate(options.model)
     options.threads = options.threads[0]
     # Also for what takes all cores by default, such as the training of a vocabulary.
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
+    cores = sorted(os.sched_getaffinity(0))[options.core :]
+    os.sched_setaffinity(0, cores[: options.threads])
     torch.set_num_threads(options.threads)
     options.save.write_text(json.dumps(JOBS[options.job](options)), encoding="utf-8")
 
