@@ -65,14 +65,14 @@ class CleanBlock(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1)
-def _cleaner(config: CleanConfig) -> Cleaner:
+def cleaner_of(config: CleanConfig) -> Cleaner:
     """Return the cleaner of this process, which reads its tables once."""
     return Cleaner(config)
 
 
 def clean_chunk(config: CleanConfig, chunk: Chunk) -> CleanBlock:
     """Clean one chunk of pairs."""
-    cleaner = _cleaner(config)
+    cleaner = cleaner_of(config)
     # The cleaner counts over all chunks; this chunk's counts are the difference.
     before = dict(cleaner.counts)
     pairs = cleaner.clean(chunk.pairs())

@@ -20,6 +20,7 @@ from typing import Any
 
 from interlingua import __version__
 from interlingua.config import to_mapping
+from interlingua.corpus.cleaning.clean import CleanConfig
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.manifest import (
     CORPUS_ENTRIES,
@@ -29,21 +30,20 @@ from interlingua.corpus.manifest import (
     is_corpus,
 )
 from interlingua.preparation.config import PrepareConfig, known_languages
-from interlingua.preparation.ingest import SourceCounts, ingest
+from interlingua.preparation.ingest import SourceCounts, cleaner_of, ingest
 from interlingua.preparation.output import check_not_empty, write_store, write_texts
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.prompt import with_prompt
 from interlingua.preparation.selection import select
 from interlingua.preparation.shards import DROPPED_FATES, Fate, Shard, total
 from interlingua.preparation.sources import check_sources
-from interlingua.preparation.tokenizing import PairTokenizer
+from interlingua.preparation.tokenizing import PairTokenizer, vocabulary_of
 from interlingua.preparation.vocabulary import make_vocabulary
 from interlingua.runtime.progress import Progress, progress_of
 from interlingua.runtime.workers import in_processes
 from interlingua.storage.files import atomic_directory
 from interlingua.storage.limits import line_limit
 from interlingua.storage.locks import exclusive
-from interlingua.vocabulary.vocabulary import Vocabulary
 
 REJECTED_LINES = "rejected_lines.tsv"
 log = logging.getLogger("interlingua")
@@ -87,9 +87,13 @@ def prepare_corpus(
         in_processes(config.used_processes, "try again with --set processes=1") as workers,
     ):
         stages = StageProgress(shown)
-        if config.vocabulary.path:
+        model = config.vocabulary.path
+        # The files may be others than in an earlier call.
+        vocabulary_of.cache_clear()
+        workers.warm_up(_fill_caches, config.clean, model)
+        if model:
             # Find a wrong name before hours of reading.
-            Vocabulary.of_model(config.vocabulary.path)
+            vocabulary_of(model)
         work = folder / "work"
         work.mkdir()
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
@@ -99,10 +103,11 @@ def prepare_corpus(
         decontaminated = select(shards, config, work, stages, workers)
         _check_what_is_left(config, shards, counts)
         # Only now, because the vocabulary is made from the pairs that are left.
-        vocabulary = make_vocabulary(shards, config, folder, work, stages)
+        vocabulary = make_vocabulary(shards, config, folder, work, stages, workers)
         tokenizer = PairTokenizer(
             vocabulary,
-            folder / "vocabulary",
+            # An unchanged vocabulary is in the processes already.
+            model if model and not config.vocabulary.trim else folder / "vocabulary",
             prompt=config.prompt or "",
             max_tokens=config.max_tokens,
         )
@@ -127,6 +132,12 @@ def prepare_corpus(
         )
         manifest.save(folder)
     return manifest
+
+
+def _fill_caches(clean: CleanConfig, model: str) -> None:
+    cleaner_of(clean)
+    if model:
+        vocabulary_of(model)
 
 
 def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -> None:

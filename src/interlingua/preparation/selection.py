@@ -23,7 +23,12 @@ from interlingua.preparation.config import PrepareConfig, SourceConfig
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.splitting import split_rows
-from interlingua.preparation.tokenizing import PairBlock, PairTokenizer, pair_blocks
+from interlingua.preparation.tokenizing import (
+    PairBlock,
+    PairTokenizer,
+    pair_blocks,
+    vocabulary_of,
+)
 from interlingua.runtime.workers import Workers
 
 
@@ -100,7 +105,7 @@ def drop_near_duplicates(
         threshold: Jaccard index of character shingles, 0 to 1.
         folder: for the index.
         progress: shows the progress.
-        workers: the processes that hash.
+        workers: the processes that hash, sort and compare.
     """
     progress.stage("near duplicates", total=total(shards, Fate.train), unit="pairs")
     with NearDuplicates(folder, threshold=threshold) as index:
@@ -110,7 +115,7 @@ def drop_near_duplicates(
             pairs = sum(len(part.starts) for part in hashed)
             progress.count(pairs)
             progress.advance(pairs)
-        found = index.duplicates()
+        found = index.duplicates(workers)
     # The index numbers the training rows of all shards in one sequence; ``first`` is the number of
     # the first row of a shard.
     first = 0
@@ -150,12 +155,11 @@ def _drop_long(
     shards: list[Shard], config: PrepareConfig, progress: StageProgress, workers: Workers
 ) -> None:
     """Give ``over_max_tokens`` to the rows with a side that would have to be cut."""
-    from interlingua.vocabulary.vocabulary import Vocabulary
-
-    model = config.vocabulary.path or ""
-    vocabulary = Vocabulary.of_model(model)
+    model = config.vocabulary.path
     # Texts are tokenized as the corpus will store them: with the prompt and special tokens.
-    tokenizer = PairTokenizer(vocabulary, model, prompt=config.prompt or "", max_tokens=None)
+    tokenizer = PairTokenizer(
+        vocabulary_of(model), model, prompt=config.prompt or "", max_tokens=None
+    )
     progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)

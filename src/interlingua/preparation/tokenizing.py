@@ -94,7 +94,12 @@ class PairTokenizer:
 
 
 @functools.lru_cache(maxsize=1)
-def _tokenizer_of(model: str, prompt: str, max_tokens: int | None) -> PairTokenizer:
+def vocabulary_of(model: str) -> Vocabulary:
+    """Return the vocabulary of a model; a process reads it once."""
     from interlingua.vocabulary.vocabulary import Vocabulary
 
-    return PairTokenizer(Vocabulary.of_model(model), model, prompt=prompt, max_tokens=max_tokens)
+    return Vocabulary.of_model(model)
+
+
+def _tokenizer_of(model: str, prompt: str, max_tokens: int | None) -> PairTokenizer:
+    return PairTokenizer(vocabulary_of(model), model, prompt=prompt, max_tokens=max_tokens)

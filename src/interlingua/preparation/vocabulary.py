@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaxtyping import Int64
+from numpy import ndarray
+
 from interlingua.corpus.manifest import TRIMMED_FOLDER
-from interlingua.preparation.config import PrepareConfig
+from interlingua.preparation.config import PrepareConfig, VocabularyConfig
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.sampling import balanced_sentences
-from interlingua.preparation.shards import Fate, Shard, total
+from interlingua.preparation.shards import Fate, Shard, split_lines, total
+from interlingua.preparation.tokenizing import PairBlock, pair_blocks, vocabulary_of
+from interlingua.runtime.workers import Workers
 
 if TYPE_CHECKING:
     from interlingua.vocabulary.vocabulary import Vocabulary
@@ -30,7 +35,12 @@ _SHOWN_LANGUAGES = 5
 
 
 def make_vocabulary(
-    shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: StageProgress
+    shards: list[Shard],
+    config: PrepareConfig,
+    folder: Path,
+    work: Path,
+    progress: StageProgress,
+    workers: Workers | None = None,
 ) -> Vocabulary:
     """Make ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
 
@@ -42,17 +52,16 @@ def make_vocabulary(
         folder: folder of the corpus.
         work: for temporary files.
         progress: shows the progress.
+        workers: the processes that count pieces; default: this one.
 
     Raises:
         ConfigError: there is no model to trim along with its vocabulary, or it can't be trimmed.
         DataError: nothing is left to train on, or there is no tokenizer at the configured path.
     """
-    from interlingua.vocabulary.vocabulary import Vocabulary
-
     if config.vocabulary.trim:
-        vocabulary = _trimmed(shards, config, folder, progress)
+        vocabulary = _trimmed(shards, config, folder, progress, workers or Workers())
     elif config.vocabulary.path:
-        vocabulary = Vocabulary.of_model(config.vocabulary.path)
+        vocabulary = vocabulary_of(config.vocabulary.path)
     else:
         vocabulary = _trained(shards, config, work, progress)
     vocabulary.save(folder / "vocabulary")
@@ -60,18 +69,33 @@ def make_vocabulary(
 
 
 def _trimmed(
-    shards: list[Shard], config: PrepareConfig, folder: Path, progress: StageProgress
+    shards: list[Shard],
+    config: PrepareConfig,
+    folder: Path,
+    progress: StageProgress,
+    workers: Workers,
 ) -> Vocabulary:
     from interlingua.encoder.encoder import Encoder
 
     encoder = Encoder.load(config.vocabulary.path)
     # Both sides of all pairs that are stored as tokens.
     rows = total(shards, Fate.train) + total(shards, Fate.valid)
-    progress.stage("vocabulary", total=2 * rows, unit="pieces")
+    progress.stage("vocabulary", total=rows, unit="pieces")
+    blocks = chain.from_iterable(pair_blocks(shards, fate) for fate in (Fate.train, Fate.valid))
+    tasks = ((config.vocabulary.path, config.prompt or "", block) for block in blocks)
     if config.vocabulary.max_size is None:
-        used = _all_ids(shards, config, encoder.vocabulary, progress)
+        used: set[int] = set()
+        for found, pairs in workers.run(_ids_of_block, tasks):
+            used |= found
+            progress.advance(pairs)
     else:
-        used = _frequent_ids(shards, config, encoder.vocabulary, progress)
+        # An array with a count per id for each language: the temperature balances the languages.
+        counts: dict[str, Any] = {}
+        for sides, pairs in workers.run(_counts_of_block, tasks):
+            for language, of_side in sides:
+                counts[language] = counts.get(language, 0) + of_side
+            progress.advance(pairs)
+        used = _frequent_ids(config.vocabulary, encoder.vocabulary, counts)
     progress.count(len(used))
     small = encoder.trim(used)
     if rows < SMALL_CORPUS:
@@ -88,31 +112,40 @@ def _trimmed(
     return small.vocabulary
 
 
-def _all_ids(
-    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, progress: StageProgress
-) -> set[int]:
-    """Return every id that the pairs need."""
+def _ids_of_block(model: str, prompt: str, block: PairBlock) -> tuple[set[int], int]:
+    """Return every id that a block needs, and the number of its pairs."""
     from interlingua.vocabulary.trimming import ids_in_use
 
     used: set[int] = set()
-    for language, texts in _prompted(shards, config):
-        used |= ids_in_use(vocabulary, texts, language=language)
-        progress.advance(len(texts))
-    return used
+    pairs = 0
+    for language, texts in _prompted(prompt, block):
+        used |= ids_in_use(vocabulary_of(model), texts, language=language)
+        pairs = len(texts)
+    return used, pairs
+
+
+def _counts_of_block(
+    model: str, prompt: str, block: PairBlock
+) -> tuple[list[tuple[str, Int64[ndarray, " vocabulary"]]], int]:
+    """Return the language and the counts of the ids of each side, and the number of pairs."""
+    from interlingua.vocabulary.trimming import id_counts
+
+    found = []
+    pairs = 0
+    for language, texts in _prompted(prompt, block):
+        found.append((language, id_counts(vocabulary_of(model), texts, language=language)))
+        pairs = len(texts)
+    return found, pairs
 
 
 def _frequent_ids(
-    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, progress: StageProgress
+    settings: VocabularyConfig,
+    vocabulary: Vocabulary,
+    counts: Mapping[str, Int64[ndarray, " vocabulary"]],
 ) -> set[int]:
     """Return the ``max_size`` ids that are most frequent in the pairs."""
-    from interlingua.vocabulary.trimming import id_counts, most_frequent_ids
+    from interlingua.vocabulary.trimming import most_frequent_ids
 
-    # An array with a count per id for each language: the temperature balances the languages.
-    counts: dict[str, Any] = {}
-    for language, texts in _prompted(shards, config):
-        counts[language] = counts.get(language, 0) + id_counts(vocabulary, texts, language=language)
-        progress.advance(len(texts))
-    settings = config.vocabulary
     kept = most_frequent_ids(
         vocabulary, counts, settings.max_size or 0, temperature=settings.temperature
     )
@@ -141,13 +174,10 @@ def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
     )
 
 
-def _prompted(shards: list[Shard], config: PrepareConfig) -> Iterator[tuple[str, list[str]]]:
-    """Yield language and texts of each block, with the prompt in front."""
-    prompt = config.prompt or ""
-    for shard, fate in product(shards, (Fate.train, Fate.valid)):
-        for sides in shard.blocks(shard.fates == fate):
-            for language, texts in zip(shard.language_pair, sides, strict=True):
-                yield language, [prompt + text for text in texts]
+def _prompted(prompt: str, block: PairBlock) -> Iterator[tuple[str, list[str]]]:
+    """Yield language and texts of both sides of a block, with the prompt in front."""
+    for language, texts in zip(block.language_pair, split_lines(block.lines), strict=True):
+        yield language, [prompt + text for text in texts]
 
 
 def _trained(

@@ -56,6 +56,13 @@ class Workers:
         """
         return itertools.starmap(function, tasks)
 
+    def warm_up(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Start the processes, where there are some of them, and fill their caches.
+
+        They call the function while the caller goes on. Its results and errors are not used, so
+        the caller has to find the errors itself.
+        """
+
     def share(self, value: Any) -> Any:
         """Share a value that several tasks use; it is sent to each machine once.
 
@@ -99,6 +106,11 @@ class OnProcesses(Workers):
                 f"one of {self.slots} processes was killed, possibly for lack of memory;"
                 f" {self._remedy}"
             ) from error
+
+    def warm_up(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Send the call as often as there are processes; each starts one that is not busy."""
+        for _ in range(self.slots):
+            self._pool.submit(function, *arguments)
 
 
 class OnRay(Workers):

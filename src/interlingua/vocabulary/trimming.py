@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -49,8 +50,9 @@ def id_counts(
     """
     counts = np.zeros(vocabulary.size, dtype=np.int64)
     for chunk in portions(texts, _CHUNK_TEXTS):
-        for ids in vocabulary.encode(chunk, language=language):
-            np.add.at(counts, ids, 1)
+        encoded = vocabulary.encode(chunk, language=language)
+        ids = np.fromiter(itertools.chain.from_iterable(encoded), np.int64)
+        counts += np.bincount(ids, minlength=vocabulary.size)
     return counts
 
 

@@ -4,6 +4,7 @@ import pytest
 from interlingua.corpus.cleaning import near_duplicates
 from interlingua.corpus.cleaning.keys import text_key
 from interlingua.corpus.cleaning.near_duplicates import NearDuplicates, hash_texts
+from interlingua.runtime.workers import in_processes
 
 WORDS = (
     "the of and committee building river mountain question answer children music"
@@ -78,6 +79,14 @@ def test_chunks_and_partitions_change_nothing(tmp_path, monkeypatch):
         for first in range(0, len(texts), 50):
             add(parts, texts[first : first + 50])
         assert (parts.duplicates() == expected).all()
+
+
+def test_processes_mark_the_same_texts(tmp_path):
+    with NearDuplicates(tmp_path) as index, in_processes(2, "") as workers:
+        add(index, corpus(900, seed=1))
+        expected = index.duplicates()
+        assert (index.duplicates(workers) == expected).all()
+        assert 100 < expected.sum() < 800
 
 
 def test_hand_made_cases(tmp_path):

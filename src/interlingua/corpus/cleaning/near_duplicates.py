@@ -8,12 +8,12 @@ partner, five bytes per text.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import BinaryIO, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt16, UInt32
+from jaxtyping import Bool, Int64, UInt16, UInt32, UInt64
 from numpy import ndarray
 
 from interlingua.corpus.cleaning.codepoints import SEPARATOR
@@ -25,6 +25,7 @@ from interlingua.corpus.cleaning.minhash import (
     shingle_hashes,
 )
 from interlingua.runtime.portions import ceil_div, portions
+from interlingua.runtime.workers import Workers
 
 SHINGLE_CHARACTERS = 5
 PERMUTATIONS = 64
@@ -117,91 +118,127 @@ class NearDuplicates:
             self._end += len(codes)
             self._count += len(starts)
 
-    def duplicates(self) -> Bool[ndarray, " n"]:
+    def duplicates(self, workers: Workers | None = None) -> Bool[ndarray, " n"]:
         """Mark the texts that nearly repeat an earlier one.
 
         Texts without letters or digits are never marked.
+
+        Args:
+            workers: the processes that sort and compare, on this machine; default: this one.
         """
         for file in (self._codes, self._ends, *self._keys):
             file.flush()
+        workers = workers or Workers()
         found = np.zeros(self._count, dtype=bool)
         # For each row, the last partner that was not near: two texts that share a band often share
         # other bands as well. The initial value is the row itself, which is never a partner.
         rejected = np.arange(self._count, dtype=np.uint32)
-        for band in range(self.bands):
-            for later_rows, earlier_rows in self._candidates(band):
+        # Rows are split by key, so that each partition can be sorted in memory separately.
+        partitions = ceil_div(self._count, PARTITION_ROWS)
+        tasks = (
+            (keys.name, self._count, partition, partitions)
+            for keys in self._keys
+            for partition in range(partitions)
+        )
+        for candidates in workers.run(candidate_rows, tasks):
+            for later_rows, earlier_rows in candidates:
                 is_open = ~found[later_rows] & (rejected[later_rows] != earlier_rows)
                 later_rows = later_rows[is_open]
                 earlier_rows = earlier_rows[is_open]
-                for first in range(0, len(later_rows), _VERIFIED):
-                    rows = later_rows[first : first + _VERIFIED]
-                    partners = earlier_rows[first : first + _VERIFIED]
-                    is_near = self._are_near(rows, partners)
+                batches = [
+                    (later_rows[first : first + _VERIFIED], earlier_rows[first : first + _VERIFIED])
+                    for first in range(0, len(later_rows), _VERIFIED)
+                ]
+                files = (self._codes.name, self._ends.name, self.threshold)
+                compared = workers.run(are_near, ((*files, *batch) for batch in batches))
+                for (rows, partners), is_near in zip(batches, compared, strict=True):
                     found[rows[is_near]] = True
                     rejected[rows[~is_near]] = partners[~is_near]
         return found
 
-    def _candidates(
-        self, band: int
-    ) -> Iterator[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
-        """Yield pairs (later row, earlier row) that share the band's key.
 
-        Each later row occurs at most once in one array.
-        """
-        # Rows are split by key, so that each partition can be sorted in memory separately.
-        partitions = ceil_div(self._count, PARTITION_ROWS)
-        for partition in range(partitions):
-            order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
-            rows = order.astype(np.uint32)
-            keys = (order >> np.uint64(32)).astype(np.uint32)
-            # True for rows with the same key as the row before: all but the first row of a key.
-            follows = np.append(False, keys[1:] == keys[:-1])
-            del order, keys  # free memory for the next arrays, which have the same length
-            # The first row of each row's key: a running maximum of the positions of first rows.
-            leaders = np.where(follows, 0, np.arange(len(rows), dtype=np.uint32))
-            leaders = np.maximum.accumulate(leaders)[follows]
-            places = np.flatnonzero(follows)
-            yield rows[places], rows[leaders]
-            # Then pair each row with the previous one, unless that is the first row of the key.
-            is_apart = leaders != places - 1
-            yield rows[places[is_apart]], rows[places[is_apart] - 1]
+def candidate_rows(
+    keys: str, count: int, partition: int, partitions: int
+) -> list[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
+    """Return pairs (later row, earlier row) that share a key of a band.
 
-    def _partition(self, band: int, partition: int, partitions: int) -> ndarray:
-        """Return key (high half) and row number (low half) of rows with keys in the partition."""
-        parts = [np.zeros(0, np.uint64)]
-        for first in range(0, self._count, PARTITION_ROWS):
-            count = min(PARTITION_ROWS, self._count - first)
-            packed = os.pread(self._keys[band].fileno(), 4 * count, 4 * first)
-            keys = np.frombuffer(packed, np.uint32)
-            rows = np.flatnonzero(keys % np.uint32(partitions) == partition)
-            high = keys[rows].astype(np.uint64) << np.uint64(32)
-            parts.append(high | (rows + first).astype(np.uint64))
-        return np.concatenate(parts)
+    Each later row occurs at most once in one array.
 
-    def _are_near(
-        self, rows: UInt32[ndarray, " k"], partners: UInt32[ndarray, " k"]
-    ) -> Bool[ndarray, " k"]:
-        sides = [self._read(side) for side in (rows, partners)]
-        hashed = [
-            (shingle_hashes(codes, starts, SHINGLE_CHARACTERS), starts) for codes, starts in sides
-        ]
-        # All empty texts have the same shingles; the first code of one is a separator.
-        codes, starts = sides[0]
-        empty = codes[starts] == SEPARATOR
-        return np.asarray((jaccard(hashed[0], hashed[1]) >= self.threshold) & ~empty)
+    Args:
+        keys: file with the band's key of every row.
+        count: number of rows.
+        partition: the rows to look at are those with a key of this remainder.
+        partitions: divisor of the keys.
+    """
+    order = np.sort(_rows_by_key(keys, count, partition, partitions))  # by key, then by row
+    rows = order.astype(np.uint32)
+    ordered = (order >> np.uint64(32)).astype(np.uint32)
+    # True for rows with the same key as the row before: all but the first row of a key.
+    follows = np.append(False, ordered[1:] == ordered[:-1])
+    del order, ordered  # free memory for the next arrays, which have the same length
+    # The first row of each row's key: a running maximum of the positions of first rows.
+    leaders = np.where(follows, 0, np.arange(len(rows), dtype=np.uint32))
+    leaders = np.maximum.accumulate(leaders)[follows]
+    places = np.flatnonzero(follows)
+    # Each row is paired with the first row of its key, and with the previous one if that is not
+    # the first.
+    is_apart = leaders != places - 1
+    return [
+        (rows[places], rows[leaders]),
+        (rows[places[is_apart]], rows[places[is_apart] - 1]),
+    ]
 
-    def _read(
-        self, rows: UInt32[ndarray, " k"]
-    ) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " k"]]:
-        """Read the codes of some texts, as `shingle_codes` made them.
 
-        They are read, not mapped, so that no page stays in memory.
-        """
-        texts = []
-        for row in rows.tolist():
-            # A text starts where the one before it ends.
-            packed = os.pread(self._ends.fileno(), 16, 8 * row)
-            start, end = np.frombuffer(packed, np.int64).tolist()
-            texts.append(os.pread(self._codes.fileno(), 2 * (end - start), 2 * start))
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts)) // 2
-        return np.frombuffer(b"".join(texts), np.uint16), np.cumsum(lengths) - lengths
+def _rows_by_key(keys: str, count: int, partition: int, partitions: int) -> UInt64[ndarray, " k"]:
+    """Return key (high half) and row number (low half) of rows with keys in the partition."""
+    parts = [np.zeros(0, np.uint64)]
+    for first in range(0, count, PARTITION_ROWS):
+        part = np.fromfile(keys, np.uint32, min(PARTITION_ROWS, count - first), offset=4 * first)
+        rows = np.flatnonzero(part % np.uint32(partitions) == partition)
+        high = part[rows].astype(np.uint64) << np.uint64(32)
+        parts.append(high | (rows + first).astype(np.uint64))
+    return np.concatenate(parts)
+
+
+def are_near(
+    codes: str,
+    ends: str,
+    threshold: float,
+    rows: UInt32[ndarray, " k"],
+    partners: UInt32[ndarray, " k"],
+) -> Bool[ndarray, " k"]:
+    """Compare texts of an index with others, exactly.
+
+    Args:
+        codes: file with the codes of all texts.
+        ends: file with the place where each text ends, after a 0.
+        threshold: minimum Jaccard index of near duplicates.
+        rows: of the texts.
+        partners: the row that each is compared with.
+    """
+    with open(codes, "rb") as codes_file, open(ends, "rb") as ends_file:
+        sides = [_read(codes_file, ends_file, side) for side in (rows, partners)]
+    hashed = [
+        (shingle_hashes(texts, starts, SHINGLE_CHARACTERS), starts) for texts, starts in sides
+    ]
+    # All empty texts have the same shingles; the first code of one is a separator.
+    texts, starts = sides[0]
+    empty = texts[starts] == SEPARATOR
+    return np.asarray((jaccard(hashed[0], hashed[1]) >= threshold) & ~empty)
+
+
+def _read(
+    codes: BinaryIO, ends: BinaryIO, rows: UInt32[ndarray, " k"]
+) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " k"]]:
+    """Read the codes of some texts, as `shingle_codes` made them.
+
+    They are read, not mapped, so that no page stays in memory.
+    """
+    texts = []
+    for row in rows.tolist():
+        # A text starts where the one before it ends.
+        packed = os.pread(ends.fileno(), 16, 8 * row)
+        start, end = np.frombuffer(packed, np.int64).tolist()
+        texts.append(os.pread(codes.fileno(), 2 * (end - start), 2 * start))
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts)) // 2
+    return np.frombuffer(b"".join(texts), np.uint16), np.cumsum(lengths) - lengths
