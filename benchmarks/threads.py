@@ -8,9 +8,11 @@ Each job runs in a process of its own with a number of threads and of cores, in 
 ``--rounds`` times. A job does the same work for every number of threads. Wall time counts, without
 imports, loading and a first small run; look at it on an idle machine only. The load of the machine
 before the run is printed first. The ratios of the medians come last, next to the target: two
-threads are to be at least 1.85 times as fast as one. With ``--ceiling`` the last column is the
-throughput of as many independent processes of one thread, each with the whole job, on cores of
-their own: the processors share clock, cache and memory, so no division of the job is faster.
+threads are to be at least 1.85 times as fast as one. With ``--ceiling`` the last column estimates
+the ceiling: independent processes of one thread, as many as the largest of ``--threads``, do the
+whole job at the same time, each on a core of its own. The column has their seconds divided by their
+number. Cores share clock, cache and memory, so this is more than the seconds of one process divided
+by their number.
 
 - ``encode_float32``, ``encode_bfloat16``, ``encode_int8``: 2,000 sentences of ``encode.py``'s mixed
   set;
@@ -178,15 +180,15 @@ def measure(options: Options) -> None:
     print(" ".join([f"{'':<16}", *heads]))
     ratios = {}
     for job in options.jobs:
-        # 0 threads stand for the copies.
-        numbers = [*options.threads, *([0] if options.ceiling else [])]
-        found: dict[int, list[float]] = {number: [] for number in numbers}
+        found: dict[int, list[float]] = {number: [] for number in options.threads}
+        of_copies: list[float] = []
         for _ in range(options.rounds):
             for number in options.threads:
                 found[number].append(child(options, job, number))
             if options.ceiling:
-                found[0].append(copies(options, job, most))
-        medians = [statistics.median(times) for times in found.values()]
+                of_copies.append(copies(options, job, most))
+        columns = [*found.values(), *([of_copies] if options.ceiling else [])]
+        medians = [statistics.median(times) for times in columns]
         print(" ".join([f"{job:<16}", *(f"{median:10.2f}" for median in medians)]), flush=True)
         ratios[job] = [medians[0] / median for median in medians]
     print(f"times as fast as with {options.threads[0]}; two threads should be {TARGET}")
@@ -212,6 +214,9 @@ def main() -> None:
     options = parser.parse_args()
     options.data = options.data.expanduser()
     if options.job is None:
+        cores = len(os.sched_getaffinity(0))
+        if options.ceiling and max(options.threads) > cores:
+            parser.error(f"--ceiling needs a core per thread; this machine has {cores}")
         measure(options)
         return
     import torch

@@ -335,5 +335,32 @@ def test_token_vectors_are_averaged_too(tmp_path, word_vocabulary):
     with pytest.raises(ConfigError, match="different shapes"):
         average([folders[0], tmp_path / "narrow"], tmp_path / "other")
     Encoder.load(folders[1]).save(tmp_path / "bytes", dtype=torch.int8)
-    with pytest.raises(ConfigError, match="floating-point"):
-        average([tmp_path / "bytes", folders[0]], tmp_path / "other")
+    for pair in ([tmp_path / "bytes", folders[0]], [folders[0], tmp_path / "bytes"]):
+        with pytest.raises(ConfigError, match=r"bytes: .* cannot be averaged"):
+            average(pair, tmp_path / "other")
+
+
+def test_products_of_two_tensors_have_no_mean(tmp_path, word_vocabulary):
+    """Model2Vec's vectors are rows times weights, and a mean of factors is no mean of products."""
+    folders = [tmp_path / "start", tmp_path / "trained"]
+    for folder in folders:
+        static_of(word_vocabulary, 12).save(folder)
+        path = folder / "model.safetensors"
+        tensors = load_file(path)
+        rows = len(next(iter(tensors.values())))
+        save_file({**tensors, "weights": torch.ones(rows)}, path)
+    with pytest.raises(ConfigError, match=r"several tensors .*weights.* interlingua export"):
+        average(folders, tmp_path / "out")
+
+
+def test_modules_after_a_table_are_averaged_too(tmp_path, word_vocabulary):
+    folders = [tmp_path / "start", tmp_path / "trained"]
+    for factor, folder in enumerate(folders, 1):
+        encoder = static_of(word_vocabulary, 12)
+        encoder.post_pooling = PostPooling([Dense(12, 6, bias=False)])
+        with torch.no_grad():
+            encoder.post_pooling[0].linear.weight.fill_(factor)
+        encoder.save(folder)
+    average(folders, tmp_path / "out", weights=[1, 1])
+    mean = Encoder.load(tmp_path / "out")
+    assert set(mean.post_pooling[0].linear.weight.detach().flatten().tolist()) == {1.5}

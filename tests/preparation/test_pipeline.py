@@ -8,8 +8,10 @@ import pytest
 
 from interlingua.batches.token_store import TokenStore
 from interlingua.corpus.manifest import CORPUS_ENTRIES, Manifest
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError, DataError
-from interlingua.preparation.config import SourceConfig, VocabularyConfig
+from interlingua.preparation.config import DeduplicateConfig, SourceConfig, VocabularyConfig
 from interlingua.preparation.pipeline import prepare_corpus
 from interlingua.storage.files import sha256_file, sha256_tree
 from interlingua.storage.locks import exclusive
@@ -152,14 +154,49 @@ def test_every_pair_is_accounted_for(tmp_path, corpus):
     assert set(rules.split()) <= set(manifest.dropped)
 
 
-def test_the_same_config_gives_the_same_bytes(tmp_path, corpus):
+def save_model(folder, corpus, size):
+    """Write a model with a vocabulary of the corpus."""
+    config = config_for(
+        folder, corpus, output=folder / f"of-{size}", vocabulary=VocabularyConfig(size=size)
+    )
+    prepare_corpus(config)
+    vocabulary = Vocabulary.load(config.output / "vocabulary")
+    shape = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
+    Encoder.from_scratch(shape, vocabulary).save(folder / "model")
+    return folder / "model"
+
+
+@pytest.mark.parametrize(
+    "taken", [None, {}, {"trim": True}, {"trim": True, "max_size": 100}], ids=str
+)
+def test_the_same_config_gives_the_same_bytes(tmp_path, corpus, taken):
+    settings = {"deduplicate": DeduplicateConfig(near=True)}
+    if taken is not None:
+        model = save_model(tmp_path, corpus, 120)
+        settings["vocabulary"] = VocabularyConfig(path=str(model), **taken)
+        settings |= {"long_pairs": "drop", "max_tokens": 40}
     digests = []
     for number in (1, 2, None):
-        config = config_for(tmp_path, corpus, output=tmp_path / str(number), processes=number)
+        output = tmp_path / str(number)
+        config = config_for(tmp_path, corpus, output=output, processes=number, **settings)
         prepare_corpus(config)
         names = ("train", "valid", "vocabulary", "heldout")
         digests.append([sha256_tree(config.output / name) for name in names])
     assert digests[0] == digests[1] == digests[2]
+
+
+def test_a_vocabulary_that_changed_is_read_again(tmp_path, corpus):
+    """This process counts the pieces, and keeps the vocabulary meanwhile."""
+    sizes = []
+    for size in (120, 90):
+        model = save_model(tmp_path, corpus, size)
+        vocabulary = VocabularyConfig(path=str(model), trim=True, max_size=80)
+        config = config_for(tmp_path, corpus, vocabulary=vocabulary, processes=1)
+        prepare_corpus(config, overwrite=True)
+        kept = Vocabulary.load(config.output / "vocabulary")
+        assert TokenStore.open(config.output / "train").vocabulary_digest == kept.digest()
+        sizes.append(set(kept.definition["model"]["vocab"]))
+    assert sizes[0] != sizes[1]
 
 
 def test_nothing_is_left_behind_by_a_failure(tmp_path, corpus):

@@ -1,9 +1,11 @@
+import os
 import time
+import uuid
 
 import numpy as np
 import pytest
 
-from interlingua.errors import DataError, InterlinguaError
+from interlingua.errors import DataError, InterlinguaError, MissingExtraError
 from interlingua.runtime.workers import Workers, in_processes
 
 
@@ -22,38 +24,47 @@ def test_one_process_is_this_one():
         assert list(workers.run(pow, iter([(2, 3), (3, 2)]))) == [8, 9]
 
 
-NOTES = []
+def fail(name):
+    raise DataError("no text", path=name, line=7)
 
 
-def note(value):
-    NOTES.append(value)
-    time.sleep(0.2)
+def note(folder):
+    (folder / str(os.getpid())).touch()
+    # The other process takes the other call.
+    while len(list(folder.iterdir())) < 2:
+        time.sleep(0.01)
 
 
-def notes(_):
-    return list(NOTES)
-
-
-def test_processes_that_are_warmed_up_have_called_the_function():
+def test_each_process_is_warmed_up(tmp_path):
     with in_processes(2, "") as workers:
-        workers.warm_up(note, 7)
-        found = list(workers.run(notes, [(0,), (1,), (2,)]))
-    # A process that starts late may have taken no call.
-    assert any(found)
-    assert all(set(of_task) <= {7} for of_task in found)
-    assert not NOTES
-    Workers().warm_up(note, 7)
-    assert not NOTES
+        workers.warm_up(note, tmp_path)
+        assert list(workers.run(abs, [(-1,)])) == [1]
+    assert len(list(tmp_path.iterdir())) == 2
+    Workers().warm_up(note, tmp_path / "missing")  # no other process, so no call
 
 
-def test_errors_while_warming_up_are_the_caller_s_affair():
+def lack(name):
+    raise MissingExtraError(name, "extra")
+
+
+@pytest.mark.parametrize("function", [fail, lack])
+def test_errors_of_a_warm_up_do_not_end_the_processes(function):
     with in_processes(2, "") as workers:
-        workers.warm_up(fail, "a.txt")
+        workers.warm_up(function, "a.txt")
         assert list(workers.run(abs, [(-1,)])) == [1]
 
 
-def fail(name):
-    raise DataError("no text", path=name, line=7)
+def test_an_error_cancels_what_has_not_started(tmp_path):
+    with pytest.raises(DataError), in_processes(1 + 1, "") as workers:
+        for _ in range(20):
+            workers.warm_up(linger, tmp_path)
+        raise DataError("no text", path="a.txt")
+    assert len(list(tmp_path.iterdir())) < 20
+
+
+def linger(folder):
+    time.sleep(0.1)
+    (folder / uuid.uuid4().hex).touch()
 
 
 def test_an_error_of_a_process_keeps_its_place():

@@ -268,6 +268,24 @@ def test_other_libraries_undo_what_a_tokenizer_file_can(framed_vocabulary):
     assert written.with_definition(doubled).for_other_libraries().definition == written.definition
 
 
+def test_a_tokenizer_s_own_composition_stays(framed_vocabulary):
+    own = framed_vocabulary.definition
+    own["normalizer"] = {"type": "NFC"}
+    composes = framed_vocabulary.with_definition(own)
+    again = composes.with_text_forms(["decomposed"]).for_other_libraries().with_text_forms(())
+    assert again.definition["normalizer"] == {"type": "NFC"}
+
+
+def test_a_tokenizer_file_may_lack_a_normalizer(framed_vocabulary):
+    own = framed_vocabulary.definition
+    del own["normalizer"]
+    plain = framed_vocabulary.with_definition(own)
+    assert plain.for_other_libraries() is plain
+    reads = plain.with_text_forms(["invisible"])
+    assert reads.for_other_libraries().definition["normalizer"] == normalizers_of(["invisible"])[0]
+    assert reads.with_text_forms(()).encode(["a"]) == plain.encode(["a"])
+
+
 def test_unknown_forms_of_texts_are_refused(framed_vocabulary, tmp_path):
     with pytest.raises(ConfigError, match=r"text_forms.*decomposed"):
         framed_vocabulary.with_text_forms(["nfc"])

@@ -48,8 +48,7 @@ from interlingua.encoder.directories.model_directory import (
 )
 from interlingua.encoder.directories.post_pooling_files import check_cut, read_post_pooling
 from interlingua.encoder.directories.static_directory import (
-    read_static,
-    settings_of,
+    read_any_settings,
     static_folder,
 )
 from interlingua.encoder.encoder import Encoder
@@ -216,17 +215,14 @@ def check_shapes(folders: Sequence[Path]) -> None:
                 f"{folder}: the vectors are shifted by language, and shifts cannot be averaged;"
                 " average the models without shifts, then run `interlingua debias` on the result"
             )
+    tensors_of = {folder: WeightFiles(folder).tensors for folder in folders}
+    for folder, tensors in tensors_of.items():
+        _check_tensors(folder, tensors)
     first = folders[0]
-    own = WeightFiles(first).tensors
-    for name, tensor in own.items():
-        if tensor.dtype not in FLOATS:
-            raise ConfigError(
-                f"{first}: {name} contains {tensor.dtype} numbers, which cannot be averaged; use"
-                " a model with floating-point weights"
-            )
+    own = tensors_of[first]
     # Compare each model with the first one: models that match it also match each other.
     for other in folders[1:]:
-        differing = _differences(own, WeightFiles(other).tensors)
+        differing = _differences(own, tensors_of[other])
         if differing:
             more = ""
             if len(differing) > SHOWN_DIFFERENCES:
@@ -236,7 +232,7 @@ def check_shapes(folders: Sequence[Path]) -> None:
                 f" {'; '.join(differing[:SHOWN_DIFFERENCES])}{more}; average models that were"
                 " trained from the same start"
             )
-        if _vocabulary_digest(first) != _vocabulary_digest(other):
+        if Vocabulary.of_model(first).digest() != Vocabulary.of_model(other).digest():
             raise ConfigError(
                 f"{first} and {other} have different vocabularies, so their token vectors do not"
                 " correspond; average models that were trained from the same start"
@@ -244,9 +240,29 @@ def check_shapes(folders: Sequence[Path]) -> None:
         _check_settings(first, other)
 
 
-def _vocabulary_digest(folder: Path) -> str:
-    """Return the digest of the vocabulary of a model directory, with layers or without."""
-    return Vocabulary.of_model(static_folder(folder) or folder).digest()
+def _check_tensors(folder: Path, tensors: dict[str, StoredTensor]) -> None:
+    """Refuse tensors without a mean.
+
+    Raises:
+        ConfigError: numbers are not floating-point, or vectors are the product of two tensors.
+    """
+    for name, tensor in tensors.items():
+        if tensor.dtype not in FLOATS:
+            raise ConfigError(
+                f"{folder}: {name} contains {tensor.dtype} numbers, which cannot be averaged; use"
+                " a model with floating-point weights"
+            )
+    names = _table_tensors(tensors)
+    if static_folder(folder) and len(names) > 1:
+        raise ConfigError(
+            f"{folder}: the vectors of tokens consist of several tensors ({', '.join(names)}),"
+            f" which cannot be averaged; join them: interlingua export {folder} -o DIR"
+        )
+
+
+def _table_tensors(tensors: dict[str, StoredTensor]) -> list[str]:
+    """Return the names of the tensors of a table, without those of modules after it."""
+    return [name for name in tensors if "/" not in name]
 
 
 def _check_settings(first: Path, other: Path) -> None:
@@ -365,7 +381,7 @@ def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -
 def _settings(*folders: Path) -> dict[str, list[Any]]:
     """Return the settings that two models must have in common besides tensors, by name."""
     # The maximum length of a text does not matter here, so the value is higher than any limit.
-    read = [settings_of(folder, max_tokens=1 << 30) for folder in folders]
+    read = [read_any_settings(folder, max_tokens=1 << 30) for folder in folders]
     configs = [read_json(folder / "config.json", missing={}) for folder in folders]
     common: dict[str, list[Any]] = {
         "pooling": [settings.pooling for settings in read],
@@ -382,11 +398,12 @@ def _settings(*folders: Path) -> dict[str, list[Any]]:
 
 def _after_pooling(folder: Path, settings: EncodingSettings) -> tuple[str, ...]:
     """Return the layers after pooling, in words."""
-    table = static_folder(folder)
-    if table is None:
-        width = read_backbone_config(folder, read_json(folder / "config.json")).hidden_size
+    if static_folder(folder):
+        # A table has a single tensor, see ``_check_tensors``, with a row for each token.
+        tensors = WeightFiles(folder).tensors
+        width = tensors[_table_tensors(tensors)[0]].shape[1]
     else:
-        width = read_static(folder, table)[0].hidden_size
+        width = read_backbone_config(folder, read_json(folder / "config.json")).hidden_size
     layers = read_post_pooling(folder, width)
     check_cut(settings.truncate_dim, layers.output_dim(width), folder)
     return layers.described

@@ -20,7 +20,6 @@ from typing import Any
 
 from interlingua import __version__
 from interlingua.config import to_mapping
-from interlingua.corpus.cleaning.clean import CleanConfig
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.manifest import (
     CORPUS_ENTRIES,
@@ -37,13 +36,14 @@ from interlingua.preparation.prompt import with_prompt
 from interlingua.preparation.selection import select
 from interlingua.preparation.shards import DROPPED_FATES, Fate, Shard, total
 from interlingua.preparation.sources import check_sources
-from interlingua.preparation.tokenizing import PairTokenizer, vocabulary_of
+from interlingua.preparation.tokenizing import TAKEN_FOLDER, PairTokenizer, saved_vocabulary
 from interlingua.preparation.vocabulary import make_vocabulary
 from interlingua.runtime.progress import Progress, progress_of
 from interlingua.runtime.workers import in_processes
 from interlingua.storage.files import atomic_directory
 from interlingua.storage.limits import line_limit
 from interlingua.storage.locks import exclusive
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 REJECTED_LINES = "rejected_lines.tsv"
 log = logging.getLogger("interlingua")
@@ -87,27 +87,28 @@ def prepare_corpus(
         in_processes(config.used_processes, "try again with --set processes=1") as workers,
     ):
         stages = StageProgress(shown)
-        model = config.vocabulary.path
-        # The files may be others than in an earlier call.
-        vocabulary_of.cache_clear()
-        workers.warm_up(_fill_caches, config.clean, model)
-        if model:
+        workers.warm_up(cleaner_of, config.clean)
+        taken: Vocabulary | None = None
+        if config.vocabulary.path:
             # Find a wrong name before hours of reading.
-            vocabulary_of(model)
+            taken = Vocabulary.of_model(config.vocabulary.path)
         work = folder / "work"
         work.mkdir()
+        if taken is not None:
+            taken.save(work / TAKEN_FOLDER)
+            workers.warm_up(saved_vocabulary, str(work / TAKEN_FOLDER))
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
             shards, counts = ingest(config, work, stages, bad, workers)
         bad.path = config.output / REJECTED_LINES  # the final place of the file
         _warn_of(config, counts, bad)
-        decontaminated = select(shards, config, work, stages, workers)
+        decontaminated = select(shards, config, work, stages, workers, taken)
         _check_what_is_left(config, shards, counts)
         # Only now, because the vocabulary is made from the pairs that are left.
-        vocabulary = make_vocabulary(shards, config, folder, work, stages, workers)
+        vocabulary = make_vocabulary(shards, config, folder, work, stages, workers, taken)
         tokenizer = PairTokenizer(
             vocabulary,
-            # An unchanged vocabulary is in the processes already.
-            model if model and not config.vocabulary.trim else folder / "vocabulary",
+            # The processes have read a vocabulary that stays as it is.
+            work / TAKEN_FOLDER if vocabulary is taken else folder / "vocabulary",
             prompt=config.prompt or "",
             max_tokens=config.max_tokens,
         )
@@ -132,12 +133,6 @@ def prepare_corpus(
         )
         manifest.save(folder)
     return manifest
-
-
-def _fill_caches(clean: CleanConfig, model: str) -> None:
-    cleaner_of(clean)
-    if model:
-        vocabulary_of(model)
 
 
 def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -> None:

@@ -24,12 +24,13 @@ from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.splitting import split_rows
 from interlingua.preparation.tokenizing import (
+    TAKEN_FOLDER,
     PairBlock,
     PairTokenizer,
     pair_blocks,
-    vocabulary_of,
 )
 from interlingua.runtime.workers import Workers
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 
 class Decontaminated(NamedTuple):
@@ -47,6 +48,7 @@ def select(
     folder: Path,
     progress: StageProgress,
     workers: Workers | None = None,
+    taken: Vocabulary | None = None,
 ) -> Decontaminated:
     """Give every row of every shard its fate: trained on, held out, or dropped by a named rule.
 
@@ -56,6 +58,8 @@ def select(
         folder: for the indexes of deduplication.
         progress: shows the progress.
         workers: the processes that compute; default: this one.
+        taken: the vocabulary at ``config.vocabulary.path``, if it is saved in ``TAKEN_FOLDER`` of
+            ``folder``; default: it is read if it is needed.
 
     Returns:
         The findings of decontamination.
@@ -75,7 +79,14 @@ def select(
         drop_near_duplicates(shards, threshold, folder / "near", progress, workers)
     decontaminated = _decontaminate(shards, config, progress, workers)
     if config.long_pairs == "drop":
-        _drop_long(shards, config, progress, workers)
+        if taken is None:
+            taken = Vocabulary.of_model(config.vocabulary.path)
+            taken.save(folder / TAKEN_FOLDER)
+        # Texts are tokenized as the corpus will store them: with the prompt and special tokens.
+        tokenizer = PairTokenizer(
+            taken, folder / TAKEN_FOLDER, prompt=config.prompt or "", max_tokens=None
+        )
+        _drop_long(shards, config.max_tokens, tokenizer, progress, workers)
     for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):
         # Number of training pairs from the sources before this one, in the order of preference.
         earlier = 0
@@ -152,20 +163,19 @@ def _decontaminate(
 
 
 def _drop_long(
-    shards: list[Shard], config: PrepareConfig, progress: StageProgress, workers: Workers
+    shards: list[Shard],
+    max_tokens: int,
+    tokenizer: PairTokenizer,
+    progress: StageProgress,
+    workers: Workers,
 ) -> None:
     """Give ``over_max_tokens`` to the rows with a side that would have to be cut."""
-    model = config.vocabulary.path
-    # Texts are tokenized as the corpus will store them: with the prompt and special tokens.
-    tokenizer = PairTokenizer(
-        vocabulary_of(model), model, prompt=config.prompt or "", max_tokens=None
-    )
     progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
         blocks = ((block,) for block in pair_blocks([shard], Fate.train))
         lengths = [np.zeros(0, np.int64), *workers.run(tokenizer.longest, blocks)]
-        is_long = np.concatenate(lengths) > config.max_tokens
+        is_long = np.concatenate(lengths) > max_tokens
         shard.fates[rows[is_long]] = Fate.over_max_tokens
         progress.count(int(np.count_nonzero(is_long)))
         progress.advance()

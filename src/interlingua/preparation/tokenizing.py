@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from interlingua.vocabulary.vocabulary import Vocabulary
 
 
+TAKEN_FOLDER = "taken"
+"""Name of the folder of a model's own vocabulary among the temporary files."""
+
+
 class PairBlock(NamedTuple):
     """Lines of one language pair."""
 
@@ -50,21 +54,21 @@ class PairTokenizer:
 
     Args:
         vocabulary: the tokenizer.
-        model: name or folder of a model or a vocabulary, from which another process reads it.
+        folder: where it is saved, for other processes.
         prompt: written before every text.
         max_tokens: longer sequences are cut to this many; None: none is cut.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, model: PathLike, *, prompt: str, max_tokens: int | None
+        self, vocabulary: Vocabulary, folder: PathLike, *, prompt: str, max_tokens: int | None
     ) -> None:
         self.vocabulary = vocabulary
-        self.model = os.fspath(model)
+        self.folder = os.fspath(folder)
         self.prompt = prompt
         self.max_tokens = max_tokens
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _tokenizer_of, (self.model, self.prompt, self.max_tokens)
+        return _tokenizer_of, (self.folder, self.prompt, self.max_tokens)
 
     def tokenize(self, block: PairBlock) -> TokenBlock:
         """Return the token ids of a block."""
@@ -94,12 +98,12 @@ class PairTokenizer:
 
 
 @functools.lru_cache(maxsize=1)
-def vocabulary_of(model: str) -> Vocabulary:
-    """Return the vocabulary of a model; a process reads it once."""
+def saved_vocabulary(folder: str) -> Vocabulary:
+    """Return a vocabulary that ``Vocabulary.save`` wrote; another process reads it once."""
     from interlingua.vocabulary.vocabulary import Vocabulary
 
-    return Vocabulary.of_model(model)
+    return Vocabulary.load(folder)
 
 
-def _tokenizer_of(model: str, prompt: str, max_tokens: int | None) -> PairTokenizer:
-    return PairTokenizer(vocabulary_of(model), model, prompt=prompt, max_tokens=max_tokens)
+def _tokenizer_of(folder: str, prompt: str, max_tokens: int | None) -> PairTokenizer:
+    return PairTokenizer(saved_vocabulary(folder), folder, prompt=prompt, max_tokens=max_tokens)

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from jaxtyping import Int64
 from numpy import ndarray
 
@@ -20,7 +21,12 @@ from interlingua.preparation.config import PrepareConfig, VocabularyConfig
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.sampling import balanced_sentences
 from interlingua.preparation.shards import Fate, Shard, split_lines, total
-from interlingua.preparation.tokenizing import PairBlock, pair_blocks, vocabulary_of
+from interlingua.preparation.tokenizing import (
+    TAKEN_FOLDER,
+    PairBlock,
+    pair_blocks,
+    saved_vocabulary,
+)
 from interlingua.runtime.workers import Workers
 
 if TYPE_CHECKING:
@@ -41,6 +47,7 @@ def make_vocabulary(
     work: Path,
     progress: StageProgress,
     workers: Workers | None = None,
+    taken: Vocabulary | None = None,
 ) -> Vocabulary:
     """Make ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
 
@@ -53,15 +60,20 @@ def make_vocabulary(
         work: for temporary files.
         progress: shows the progress.
         workers: the processes that count pieces; default: this one.
+        taken: the vocabulary at ``config.vocabulary.path``, if it is saved in ``TAKEN_FOLDER`` of
+            ``work``; default: it is read.
 
     Raises:
         ConfigError: there is no model to trim along with its vocabulary, or it can't be trimmed.
         DataError: nothing is left to train on, or there is no tokenizer at the configured path.
     """
+    from interlingua.vocabulary.vocabulary import Vocabulary
+
     if config.vocabulary.trim:
-        vocabulary = _trimmed(shards, config, folder, progress, workers or Workers())
+        workers = workers or Workers()
+        vocabulary = _trimmed(shards, config, folder, work, progress, workers, taken)
     elif config.vocabulary.path:
-        vocabulary = vocabulary_of(config.vocabulary.path)
+        vocabulary = taken if taken is not None else Vocabulary.of_model(config.vocabulary.path)
     else:
         vocabulary = _trained(shards, config, work, progress)
     vocabulary.save(folder / "vocabulary")
@@ -72,8 +84,10 @@ def _trimmed(
     shards: list[Shard],
     config: PrepareConfig,
     folder: Path,
+    work: Path,
     progress: StageProgress,
     workers: Workers,
+    taken: Vocabulary | None,
 ) -> Vocabulary:
     from interlingua.encoder.encoder import Encoder
 
@@ -82,7 +96,13 @@ def _trimmed(
     rows = total(shards, Fate.train) + total(shards, Fate.valid)
     progress.stage("vocabulary", total=rows, unit="pieces")
     blocks = chain.from_iterable(pair_blocks(shards, fate) for fate in (Fate.train, Fate.valid))
-    tasks = ((config.vocabulary.path, config.prompt or "", block) for block in blocks)
+    saved = work / TAKEN_FOLDER
+    if taken is None or taken.digest() != encoder.vocabulary.digest():
+        saved = work / "untrimmed"
+        encoder.vocabulary.save(saved)
+    # Where this process counts, the folder may have been that of an earlier corpus.
+    saved_vocabulary.cache_clear()
+    tasks = ((str(saved), config.prompt or "", block) for block in blocks)
     if config.vocabulary.max_size is None:
         used: set[int] = set()
         for found, pairs in workers.run(_ids_of_block, tasks):
@@ -90,12 +110,15 @@ def _trimmed(
             progress.advance(pairs)
     else:
         # An array with a count per id for each language: the temperature balances the languages.
-        counts: dict[str, Any] = {}
+        counts: dict[str, Int64[ndarray, " vocabulary"]] = {}
         for sides, pairs in workers.run(_counts_of_block, tasks):
-            for language, of_side in sides:
-                counts[language] = counts.get(language, 0) + of_side
+            for language, ids, numbers in sides:
+                if language not in counts:
+                    counts[language] = np.zeros(encoder.vocabulary.size, np.int64)
+                counts[language][ids] += numbers
             progress.advance(pairs)
         used = _frequent_ids(config.vocabulary, encoder.vocabulary, counts)
+    saved_vocabulary.cache_clear()
     progress.count(len(used))
     small = encoder.trim(used)
     if rows < SMALL_CORPUS:
@@ -112,28 +135,30 @@ def _trimmed(
     return small.vocabulary
 
 
-def _ids_of_block(model: str, prompt: str, block: PairBlock) -> tuple[set[int], int]:
+def _ids_of_block(folder: str, prompt: str, block: PairBlock) -> tuple[set[int], int]:
     """Return every id that a block needs, and the number of its pairs."""
     from interlingua.vocabulary.trimming import ids_in_use
 
     used: set[int] = set()
     pairs = 0
     for language, texts in _prompted(prompt, block):
-        used |= ids_in_use(vocabulary_of(model), texts, language=language)
+        used |= ids_in_use(saved_vocabulary(folder), texts, language=language)
         pairs = len(texts)
     return used, pairs
 
 
 def _counts_of_block(
-    model: str, prompt: str, block: PairBlock
-) -> tuple[list[tuple[str, Int64[ndarray, " vocabulary"]]], int]:
-    """Return the language and the counts of the ids of each side, and the number of pairs."""
+    folder: str, prompt: str, block: PairBlock
+) -> tuple[list[tuple[str, Int64[ndarray, " k"], Int64[ndarray, " k"]]], int]:
+    """Return language, ids and their counts of each side, and the number of pairs."""
     from interlingua.vocabulary.trimming import id_counts
 
     found = []
     pairs = 0
     for language, texts in _prompted(prompt, block):
-        found.append((language, id_counts(vocabulary_of(model), texts, language=language)))
+        counts = id_counts(saved_vocabulary(folder), texts, language=language)
+        ids = np.flatnonzero(counts)
+        found.append((language, ids, counts[ids]))
         pairs = len(texts)
     return found, pairs
 

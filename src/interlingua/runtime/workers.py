@@ -57,10 +57,10 @@ class Workers:
         return itertools.starmap(function, tasks)
 
     def warm_up(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Start the processes, where there are some of them, and fill their caches.
+        """Start the processes and call a function in them, without waiting.
 
-        They call the function while the caller goes on. Its results and errors are not used, so
-        the caller has to find the errors itself.
+        It fills caches before the first task. Results and errors are discarded, and a process may
+        get no call. Workers of this process do nothing.
         """
 
     def share(self, value: Any) -> Any:
@@ -108,9 +108,9 @@ class OnProcesses(Workers):
             ) from error
 
     def warm_up(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Send the call as often as there are processes; each starts one that is not busy."""
+        """Send one call per process; a process that starts late may find none left."""
         for _ in range(self.slots):
-            self._pool.submit(function, *arguments)
+            self._pool.submit(_run_quietly, function, arguments)
 
 
 class OnRay(Workers):
@@ -199,11 +199,18 @@ def _run_task(function: Callable[..., _Result], task: tuple[Any, ...]) -> _Resul
         raise InterlinguaError(str(error)) from None
 
 
+def _run_quietly(function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+    # An error that cannot be unpickled would end all processes.
+    with contextlib.suppress(Exception):
+        function(*arguments)
+
+
 @contextlib.contextmanager
 def in_processes(count: int, remedy: str) -> Iterator[Workers]:
     """Yield workers of this machine for the block: several processes, or only this one.
 
-    The processes start with the first task and end with the block.
+    The processes start with the first tasks or with ``warm_up``, and end with the block. After an
+    error in the block, tasks that have not started are cancelled.
 
     Args:
         count: number of processes; 1 = only this one.
@@ -214,7 +221,11 @@ def in_processes(count: int, remedy: str) -> Iterator[Workers]:
         return
     # Not fork: the progress bar's thread may hold a lock at that moment.
     with ProcessPoolExecutor(count, mp_context=LibraryContext(), initializer=_start) as pool:
-        yield OnProcesses(pool, count, remedy)
+        try:
+            yield OnProcesses(pool, count, remedy)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _start() -> None:

@@ -354,14 +354,16 @@ class Vocabulary:
                 raise ConfigError(
                     f"text_forms: unknown form {form!r}; use one of: {', '.join(TEXT_FORMS)}"
                 )
-        definition = self.definition
-        steps = normalizers_of(self.text_forms)
-        own = _normalizers(definition)
         content = self._json
-        # A file that ``for_other_libraries`` wrote undoes the present forms too.
-        if steps and own[: len(steps)] == steps:
-            _set_normalizers(definition, _without_start(own, steps))
-            content = json.dumps(definition, ensure_ascii=False)
+        steps = normalizers_of(self.text_forms)
+        # A file that ``for_other_libraries`` wrote undoes the present forms too. A step of another
+        # type, NFC, may be the tokenizer's own.
+        if any(step["type"] == "Replace" for step in steps):
+            definition = self.definition
+            own = _normalizers(definition)
+            if own[: len(steps)] == steps:
+                _set_normalizers(definition, _without_start(own, steps))
+                content = json.dumps(definition, ensure_ascii=False)
         return Vocabulary(
             content,
             special_tokens=self.special_tokens,
@@ -375,9 +377,12 @@ class Vocabulary:
         """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
 
         This is done as far as such a file allows: only this library can undo presentation forms and
-        capitals. The ids do not change. A vocabulary whose file does so is returned unchanged.
+        capitals. The ids do not change. A vocabulary whose file already undoes them is returned
+        unchanged.
         """
         steps = normalizers_of(self.text_forms)
+        if not steps:
+            return self
         definition = self.definition
         own = _normalizers(definition)
         if own == steps + _without_start(own, steps):
@@ -614,7 +619,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _normalizers(definition: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the steps of a tokenizer's normalizer, in their order."""
-    own = definition["normalizer"]
+    own = definition.get("normalizer")
     if own is None:
         return []
     return list(own["normalizers"]) if own["type"] == "Sequence" else [own]
@@ -629,7 +634,7 @@ def _set_normalizers(definition: dict[str, Any], steps: list[dict[str, Any]]) ->
 
 
 def _without_start(own: list[dict[str, Any]], steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return ``own`` without the steps that it begins with, be they there once or several times."""
+    """Return ``own`` without leading repetitions of ``steps``."""
     while steps and own[: len(steps)] == steps:
         own = own[len(steps) :]
     return own

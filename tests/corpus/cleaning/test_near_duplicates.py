@@ -81,10 +81,13 @@ def test_chunks_and_partitions_change_nothing(tmp_path, monkeypatch):
         assert (parts.duplicates() == expected).all()
 
 
-def test_processes_mark_the_same_texts(tmp_path):
+def test_processes_mark_the_same_texts(tmp_path, monkeypatch):
+    """With several partitions of each band, and many batches."""
+    monkeypatch.setattr(near_duplicates, "_VERIFIED", 5)
     with NearDuplicates(tmp_path) as index, in_processes(2, "") as workers:
         add(index, corpus(900, seed=1))
         expected = index.duplicates()
+        monkeypatch.setattr(near_duplicates, "PARTITION_ROWS", 300)
         assert (index.duplicates(workers) == expected).all()
         assert 100 < expected.sum() < 800
 

@@ -32,7 +32,7 @@ PERMUTATIONS = 64
 """Number of MinHash values of a text; more values find pairs at the threshold with
 fewer candidates."""
 PARTITION_ROWS = 1 << 21
-"""Texts sorted in memory at a time."""
+"""Texts that a process sorts in memory at a time."""
 _BATCH = 1_000  # texts hashed at a time: their shingles stay in the processor's cache
 _VERIFIED = 2_000  # candidate pairs compared at a time
 
@@ -73,8 +73,8 @@ class NearDuplicates:
     One text nearly repeats another if the Jaccard index of their character shingles is at least
     ``threshold``. `append` adds texts, in any number of parts; case, punctuation and white space do
     not count. The index takes 2 bytes of disk per character, 8 per text, and 4 per text and band.
-    `duplicates` processes the bands one by one: texts with equal keys are sorted together, and each
-    is compared, exactly, with the first and with the previous text of its key. So every reported
+    `duplicates` sorts texts with equal keys together, band by band, and compares each, exactly,
+    with the first and with the previous text of its key. So every reported
     text is a near duplicate, and a pair at the threshold is missed about once in a hundred times.
     The result does not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
 
@@ -167,10 +167,12 @@ def candidate_rows(
     Args:
         keys: file with the band's key of every row.
         count: number of rows.
-        partition: the rows to look at are those with a key of this remainder.
-        partitions: divisor of the keys.
+        partition: remainder of the keys to process.
+        partitions: divisor of the keys; their number, so that each fits into memory.
     """
     order = np.sort(_rows_by_key(keys, count, partition, partitions))  # by key, then by row
+    if not len(order):
+        return []
     rows = order.astype(np.uint32)
     ordered = (order >> np.uint64(32)).astype(np.uint32)
     # True for rows with the same key as the row before: all but the first row of a key.
@@ -211,10 +213,10 @@ def are_near(
 
     Args:
         codes: file with the codes of all texts.
-        ends: file with the place where each text ends, after a 0.
+        ends: file with the offset at which each text ends, after a 0.
         threshold: minimum Jaccard index of near duplicates.
-        rows: of the texts.
-        partners: the row that each is compared with.
+        rows: rows of the texts.
+        partners: row of the text that each of them is compared with.
     """
     with open(codes, "rb") as codes_file, open(ends, "rb") as ends_file:
         sides = [_read(codes_file, ends_file, side) for side in (rows, partners)]

@@ -21,7 +21,7 @@ from interlingua.encoder.directories.model_directory import (
     read_backbone_config,
     read_json,
 )
-from interlingua.encoder.directories.static_directory import settings_of
+from interlingua.encoder.directories.static_directory import read_any_settings
 from interlingua.encoder.encode import (
     CPU_BATCH_TOKENS,
     EncodeReport,
@@ -87,7 +87,7 @@ class OnnxEncoder(ForeignEncoder):
             put.name: _INTEGERS.get(put.type, np.int64) for put in self._session.get_inputs()
         }
         self._output, pools = _output(self._session, graph, pooling=choices.pooling)
-        self.settings = settings_of(folder, _limit(folder))
+        self.settings = read_any_settings(folder, _limit(folder))
         # Three things may decide the pooling: the user, the model's files, and the graph itself.
         is_declared = (folder / "modules.json").is_file()
         self.own_pooling: PoolingMode | None = None

@@ -149,7 +149,7 @@ def static_settings(folder: Path) -> EncodingSettings:
     )
 
 
-def settings_of(folder: Path, max_tokens: int) -> EncodingSettings:
+def read_any_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     """Read pooling, prompts and limits of any model directory, with layers or without.
 
     Args:
