@@ -34,13 +34,13 @@ import interlingua
 from interlingua.encoder.encoder import Encoder
 
 PARAGRAPHS = 5
-"""Of each article, consecutive in the files."""
+"""Number of paragraphs of an article, consecutive in the files."""
 SHORTEST, LONGEST = 300, 500
 CUT = 160
 DEPTH = 100
 COLUMNS = ("whole", "first 160", "later paragraph", "later paragraph, first 160")
 PROMPTS = ("query: ", "passage: ")
-"""Of models that were trained with them."""
+"""Prompts of models that were trained with them."""
 
 
 class Passages(NamedTuple):

@@ -341,7 +341,7 @@ def test_token_vectors_are_averaged_too(tmp_path, word_vocabulary):
 
 
 def test_products_of_two_tensors_have_no_mean(tmp_path, word_vocabulary):
-    """Model2Vec's vectors are rows times weights, and a mean of factors is no mean of products."""
+    """Refuse Model2Vec's rows and weights: a mean of factors is no mean of products."""
     folders = [tmp_path / "start", tmp_path / "trained"]
     for folder in folders:
         static_of(word_vocabulary, 12).save(folder)

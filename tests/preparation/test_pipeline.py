@@ -186,7 +186,7 @@ def test_the_same_config_gives_the_same_bytes(tmp_path, corpus, taken):
 
 
 def test_a_vocabulary_that_changed_is_read_again(tmp_path, corpus):
-    """This process counts the pieces, and keeps the vocabulary meanwhile."""
+    """Count the pieces in this process, which keeps the vocabulary meanwhile."""
     sizes = []
     for size in (120, 90):
         model = save_model(tmp_path, corpus, size)

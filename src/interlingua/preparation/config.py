@@ -212,8 +212,8 @@ class PrepareConfig(CheckedSettings):
     seed: Annotated[int, Between(0, 2**62)] = 0
     """Seed of every draw; equal files, config and seed give equal bytes."""
     processes: Annotated[int, Between(1, 1024)] | None = None
-    """Processes that clean, hash, compare, count and tokenize; 1 = only this process. Default: all cores that this
-    process may use, at most 8. The result is the same for any number."""
+    """Processes that clean, hash, compare, count and tokenize; 1 = only this process. Default: all
+    cores that this process may use, at most 8. The result is the same for any number."""
 
     def __post_init__(self) -> None:
         if not self.sources:

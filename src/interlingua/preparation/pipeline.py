@@ -39,7 +39,7 @@ from interlingua.preparation.sources import check_sources
 from interlingua.preparation.tokenizing import TAKEN_FOLDER, PairTokenizer, saved_vocabulary
 from interlingua.preparation.vocabulary import make_vocabulary
 from interlingua.runtime.progress import Progress, progress_of
-from interlingua.runtime.workers import in_processes
+from interlingua.runtime.workers import Workers, in_processes
 from interlingua.storage.files import atomic_directory
 from interlingua.storage.limits import line_limit
 from interlingua.storage.locks import exclusive
@@ -87,16 +87,9 @@ def prepare_corpus(
         in_processes(config.used_processes, "try again with --set processes=1") as workers,
     ):
         stages = StageProgress(shown)
-        workers.warm_up(cleaner_of, config.clean)
-        taken: Vocabulary | None = None
-        if config.vocabulary.path:
-            # Find a wrong name before hours of reading.
-            taken = Vocabulary.of_model(config.vocabulary.path)
         work = folder / "work"
         work.mkdir()
-        if taken is not None:
-            taken.save(work / TAKEN_FOLDER)
-            workers.warm_up(saved_vocabulary, str(work / TAKEN_FOLDER))
+        taken = _start(config, work, workers)
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
             shards, counts = ingest(config, work, stages, bad, workers)
         bad.path = config.output / REJECTED_LINES  # the final place of the file
@@ -133,6 +126,21 @@ def prepare_corpus(
         )
         manifest.save(folder)
     return manifest
+
+
+def _start(config: PrepareConfig, work: Path, workers: Workers) -> Vocabulary | None:
+    """Start the processes; read the model's vocabulary and save it for them, if there is one.
+
+    Raises:
+        DataError: there is no such vocabulary, which is found before hours of reading.
+    """
+    workers.warm_up(cleaner_of, config.clean)
+    if not config.vocabulary.path:
+        return None
+    taken = Vocabulary.of_model(config.vocabulary.path)
+    taken.save(work / TAKEN_FOLDER)
+    workers.warm_up(saved_vocabulary, str(work / TAKEN_FOLDER))
+    return taken
 
 
 def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -> None:

@@ -82,7 +82,7 @@ def test_chunks_and_partitions_change_nothing(tmp_path, monkeypatch):
 
 
 def test_processes_mark_the_same_texts(tmp_path, monkeypatch):
-    """With several partitions of each band, and many batches."""
+    """Compare with several partitions of each band, and many batches."""
     monkeypatch.setattr(near_duplicates, "_VERIFIED", 5)
     with NearDuplicates(tmp_path) as index, in_processes(2, "") as workers:
         add(index, corpus(900, seed=1))
