@@ -120,15 +120,18 @@ def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
         monolingual = given.monolingual and dataclasses.replace(
             given.monolingual, paths=(texts["monolingual"],)
         )
+        questions = read_from(
+            given.questions, paths=(texts["questions"],), held_out=0, languages=()
+        )
+        if questions and questions.batch_size:
+            questions = dataclasses.replace(questions, batch_size=min(questions.batch_size, 32))
         data = dataclasses.replace(
             given,
             corpus=prepared,
             language_pairs=(),
             similarity=(),
             labeled=labeled,
-            questions=read_from(
-                given.questions, paths=(texts["questions"],), held_out=0, languages=()
-            ),
+            questions=questions,
             monolingual=monolingual,
         )
         kept = {"initialization": config.encoder.initialization, "pooling": config.encoder.pooling}
