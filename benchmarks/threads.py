@@ -8,11 +8,10 @@ Each job runs in a process of its own with a number of threads and of cores, in 
 ``--rounds`` times. A job does the same work for every number of threads. Wall time counts, without
 imports, loading and a first small run; look at it on an idle machine only. The load of the machine
 before the run is printed first. The ratios of the medians come last, next to the target: two
-threads are to be at least 1.85 times as fast as one. With ``--ceiling`` the last column estimates
-the ceiling: independent processes of one thread, as many as the largest of ``--threads``, do the
-whole job at the same time, each on a core of its own. The column has their seconds divided by their
-number. Cores share clock, cache and memory, so this is more than the seconds of one process divided
-by their number.
+threads are to be at least 1.85 times as fast as one. With ``--ceiling`` the last column runs
+as many independent processes of one thread as the largest of ``--threads``, each with the whole job
+on a core of its own, and divides their mean seconds by their number. They share clock, cache and
+memory, so this bound is tighter than the seconds of one process divided by the number.
 
 - ``encode_float32``, ``encode_bfloat16``, ``encode_int8``: 2,000 sentences of ``encode.py``'s mixed
   set;

@@ -411,6 +411,20 @@ def test_stored_results_name_no_folder_of_a_machine(path):
         assert len(read_results([path])) == text.count("\n")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [path for path in stored_tables() if path.stem.endswith(".finished")],
+    ids=lambda path: path.stem,
+)
+def test_kept_runs_are_of_configs_in_the_repository(path):
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    named = {json.loads(line)["settings"][0] for line in lines}
+    missing = [
+        name for name in named if name.endswith(".toml") and not (ROOT.parent / name).is_file()
+    ]
+    assert not missing
+
+
 def test_kept_settings_name_no_folder_of_the_machine(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arms = read(COMPARISON / "arms_tuned.toml")

@@ -103,3 +103,5 @@ def test_the_card_names_sources_and_licenses(folder):
     for heading in ("## Training data", "## Languages"):
         assert heading in card
     assert "tatoeba_challenge | CC-BY 2.0 FR" in card
+    assert "qa_squad_fi_en | CC-BY-SA 4.0; machine-translated" in card
+    assert "Left out: Pirá" in card

@@ -36,7 +36,7 @@ from interlingua.preparation.prompt import with_prompt
 from interlingua.preparation.selection import select
 from interlingua.preparation.shards import DROPPED_FATES, Fate, Shard, total
 from interlingua.preparation.sources import check_sources
-from interlingua.preparation.tokenizing import TAKEN_FOLDER, PairTokenizer, saved_vocabulary
+from interlingua.preparation.tokenizing import MODEL_VOCABULARY, PairTokenizer, saved_vocabulary
 from interlingua.preparation.vocabulary import make_vocabulary
 from interlingua.runtime.progress import Progress, progress_of
 from interlingua.runtime.workers import Workers, in_processes
@@ -89,19 +89,21 @@ def prepare_corpus(
         stages = StageProgress(shown)
         work = folder / "work"
         work.mkdir()
-        taken = _start(config, work, workers)
+        model_vocabulary = _read_model_vocabulary(config, work, workers)
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
             shards, counts = ingest(config, work, stages, bad, workers)
         bad.path = config.output / REJECTED_LINES  # the final place of the file
         _warn_of(config, counts, bad)
-        decontaminated = select(shards, config, work, stages, workers, taken)
+        decontaminated = select(shards, config, work, stages, workers, model_vocabulary)
         _check_what_is_left(config, shards, counts)
         # Only now, because the vocabulary is made from the pairs that are left.
-        vocabulary = make_vocabulary(shards, config, folder, work, stages, workers, taken)
+        vocabulary = make_vocabulary(
+            shards, config, folder, work, stages, workers, model_vocabulary
+        )
         tokenizer = PairTokenizer(
             vocabulary,
             # The processes have read a vocabulary that stays as it is.
-            work / TAKEN_FOLDER if vocabulary is taken else folder / "vocabulary",
+            work / MODEL_VOCABULARY if vocabulary is model_vocabulary else folder / "vocabulary",
             prompt=config.prompt or "",
             max_tokens=config.max_tokens,
         )
@@ -128,7 +130,9 @@ def prepare_corpus(
     return manifest
 
 
-def _start(config: PrepareConfig, work: Path, workers: Workers) -> Vocabulary | None:
+def _read_model_vocabulary(
+    config: PrepareConfig, work: Path, workers: Workers
+) -> Vocabulary | None:
     """Start the processes; read the model's vocabulary and save it for them, if there is one.
 
     Raises:
@@ -137,10 +141,10 @@ def _start(config: PrepareConfig, work: Path, workers: Workers) -> Vocabulary | 
     workers.warm_up(cleaner_of, config.clean)
     if not config.vocabulary.path:
         return None
-    taken = Vocabulary.of_model(config.vocabulary.path)
-    taken.save(work / TAKEN_FOLDER)
-    workers.warm_up(saved_vocabulary, str(work / TAKEN_FOLDER))
-    return taken
+    model_vocabulary = Vocabulary.of_model(config.vocabulary.path)
+    model_vocabulary.save(work / MODEL_VOCABULARY)
+    workers.warm_up(saved_vocabulary, str(work / MODEL_VOCABULARY))
+    return model_vocabulary
 
 
 def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -> None:

@@ -24,7 +24,7 @@ from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate, Shard, total
 from interlingua.preparation.splitting import split_rows
 from interlingua.preparation.tokenizing import (
-    TAKEN_FOLDER,
+    MODEL_VOCABULARY,
     PairBlock,
     PairTokenizer,
     pair_blocks,
@@ -48,7 +48,7 @@ def select(
     folder: Path,
     progress: StageProgress,
     workers: Workers | None = None,
-    taken: Vocabulary | None = None,
+    model_vocabulary: Vocabulary | None = None,
 ) -> Decontaminated:
     """Give every row of every shard its fate: trained on, held out, or dropped by a named rule.
 
@@ -58,8 +58,8 @@ def select(
         folder: for the indexes of deduplication.
         progress: shows the progress.
         workers: the processes that compute; default: this one.
-        taken: the vocabulary at ``config.vocabulary.path``, if it is saved in ``TAKEN_FOLDER`` of
-            ``folder``; default: it is read if it is needed.
+        model_vocabulary: the vocabulary at ``config.vocabulary.path``, if it is saved in the folder
+            ``MODEL_VOCABULARY`` of ``folder``; default: it is read if it is needed.
 
     Returns:
         The findings of decontamination.
@@ -79,12 +79,12 @@ def select(
         drop_near_duplicates(shards, threshold, folder / "near", progress, workers)
     decontaminated = _decontaminate(shards, config, progress, workers)
     if config.long_pairs == "drop":
-        if taken is None:
-            taken = Vocabulary.of_model(config.vocabulary.path)
-            taken.save(folder / TAKEN_FOLDER)
+        if model_vocabulary is None:
+            model_vocabulary = Vocabulary.of_model(config.vocabulary.path)
+            model_vocabulary.save(folder / MODEL_VOCABULARY)
         # Texts are tokenized as the corpus will store them: with the prompt and special tokens.
         tokenizer = PairTokenizer(
-            taken, folder / TAKEN_FOLDER, prompt=config.prompt or "", max_tokens=None
+            model_vocabulary, folder / MODEL_VOCABULARY, prompt=config.prompt or "", max_tokens=None
         )
         _drop_long(shards, config.max_tokens, tokenizer, progress, workers)
     for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):

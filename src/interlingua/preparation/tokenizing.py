@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from interlingua.vocabulary.vocabulary import Vocabulary
 
 
-TAKEN_FOLDER = "taken"
+MODEL_VOCABULARY = "model_vocabulary"
 """Name of the folder of a model's own vocabulary among the temporary files."""
 
 

@@ -22,7 +22,7 @@ from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.sampling import balanced_sentences
 from interlingua.preparation.shards import Fate, Shard, split_lines, total
 from interlingua.preparation.tokenizing import (
-    TAKEN_FOLDER,
+    MODEL_VOCABULARY,
     PairBlock,
     pair_blocks,
     saved_vocabulary,
@@ -47,7 +47,7 @@ def make_vocabulary(
     work: Path,
     progress: StageProgress,
     workers: Workers | None = None,
-    taken: Vocabulary | None = None,
+    model_vocabulary: Vocabulary | None = None,
 ) -> Vocabulary:
     """Make ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
 
@@ -60,8 +60,8 @@ def make_vocabulary(
         work: for temporary files.
         progress: shows the progress.
         workers: the processes that count pieces; default: this one.
-        taken: the vocabulary at ``config.vocabulary.path``, if it is saved in ``TAKEN_FOLDER`` of
-            ``work``; default: it is read.
+        model_vocabulary: the vocabulary at ``config.vocabulary.path``, if it is saved in the folder
+            ``MODEL_VOCABULARY`` of ``work``; default: it is read.
 
     Raises:
         ConfigError: there is no model to trim along with its vocabulary, or it can't be trimmed.
@@ -71,9 +71,13 @@ def make_vocabulary(
 
     if config.vocabulary.trim:
         workers = workers or Workers()
-        vocabulary = _trimmed(shards, config, folder, work, progress, workers, taken)
+        vocabulary = _trimmed(shards, config, folder, work, progress, workers, model_vocabulary)
     elif config.vocabulary.path:
-        vocabulary = taken if taken is not None else Vocabulary.of_model(config.vocabulary.path)
+        vocabulary = (
+            model_vocabulary
+            if model_vocabulary is not None
+            else Vocabulary.of_model(config.vocabulary.path)
+        )
     else:
         vocabulary = _trained(shards, config, work, progress)
     vocabulary.save(folder / "vocabulary")
@@ -87,7 +91,7 @@ def _trimmed(
     work: Path,
     progress: StageProgress,
     workers: Workers,
-    taken: Vocabulary | None,
+    model_vocabulary: Vocabulary | None,
 ) -> Vocabulary:
     from interlingua.encoder.encoder import Encoder
 
@@ -96,8 +100,8 @@ def _trimmed(
     rows = total(shards, Fate.train) + total(shards, Fate.valid)
     progress.stage("vocabulary", total=rows, unit="pieces")
     blocks = chain.from_iterable(pair_blocks(shards, fate) for fate in (Fate.train, Fate.valid))
-    saved = work / TAKEN_FOLDER
-    if taken is None or taken.digest() != encoder.vocabulary.digest():
+    saved = work / MODEL_VOCABULARY
+    if model_vocabulary is None or model_vocabulary.digest() != encoder.vocabulary.digest():
         saved = work / "untrimmed"
         encoder.vocabulary.save(saved)
     # Where this process counts, the folder may have been that of an earlier corpus.

@@ -60,7 +60,7 @@ class Workers:
         """Start the processes and call a function in them, without waiting.
 
         It fills caches before the first task. Results and errors are discarded, and a process may
-        get no call. Workers of this process do nothing.
+        get no call. Only processes of this machine are warmed up; other workers do nothing.
         """
 
     def share(self, value: Any) -> Any:

@@ -25,8 +25,9 @@ def ids_in_use(
     These are the ids of the segmentation. For WordPiece they include pieces that were matched in
     words that finally became unknown: without these pieces, shorter matches might spell the word.
     """
-    model = vocabulary.definition["model"]
     used: set[int] = set()
+    # Only WordPiece needs the definition, which is large.
+    model = vocabulary.definition["model"] if vocabulary.model_type == "WordPiece" else {}
     for chunk in portions(texts, _CHUNK_TEXTS):
         encoded = vocabulary.encode(chunk, language=language)
         used.update(*encoded)

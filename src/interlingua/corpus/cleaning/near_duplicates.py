@@ -2,7 +2,8 @@
 
 The index is on disk, and every pair that the hashes propose is verified exactly; ``minhash``
 explains the hashes. The only data in memory that grow with the number of texts are a mask and a
-partner, five bytes per text.
+partner, five bytes per text. With several processes, up to two partitions of candidates per process
+wait in memory as well, at most 34 MB each.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ class NearDuplicates:
     ``threshold``. `append` adds texts, in any number of parts; case, punctuation and white space do
     not count. The index takes 2 bytes of disk per character, 8 per text, and 4 per text and band.
     `duplicates` sorts texts with equal keys together, band by band, and compares each, exactly,
-    with the first and with the previous text of its key. So every reported
-    text is a near duplicate, and a pair at the threshold is missed about once in a hundred times.
-    The result does not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
+    with the first and with the previous text of its key. So every reported text is a near
+    duplicate, and a pair at the threshold is missed about once in a hundred times. The result does
+    not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
 
     Args:
         folder: of the index; made if it is missing, its files are written anew.
@@ -168,7 +169,7 @@ def candidate_rows(
         keys: file with the band's key of every row.
         count: number of rows.
         partition: remainder of the keys to process.
-        partitions: divisor of the keys; their number, so that each fits into memory.
+        partitions: number of partitions; a key belongs to partition ``key % partitions``.
     """
     order = np.sort(_rows_by_key(keys, count, partition, partitions))  # by key, then by row
     if not len(order):
