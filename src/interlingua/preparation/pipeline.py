@@ -68,8 +68,6 @@ def prepare_corpus(
             vocabulary to take, or the output exists.
         ConfigError: another run is making the same folder.
     """
-    config = with_prompt(config)  # finds a wrong model name before hours of reading
-    check_sources(config)
     output = Path(os.path.realpath(config.output))  # one lock for all names of a folder
     lock = exclusive(
         output.parent,
@@ -89,7 +87,11 @@ def prepare_corpus(
         stages = StageProgress(shown)
         work = folder / "work"
         work.mkdir()
+        # The processes start while this one finds errors of the user, before hours of reading.
+        workers.warm_up(cleaner_of, config.clean)
+        config = with_prompt(config)
         model_vocabulary = _read_model_vocabulary(config, work, workers)
+        check_sources(config)
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
             shards, counts = ingest(config, work, stages, bad, workers)
         bad.path = config.output / REJECTED_LINES  # the final place of the file
@@ -133,12 +135,11 @@ def prepare_corpus(
 def _read_model_vocabulary(
     config: PrepareConfig, work: Path, workers: Workers
 ) -> Vocabulary | None:
-    """Start the processes; read the model's vocabulary and save it for them, if there is one.
+    """Read the model's vocabulary and save it for the processes, if there is one.
 
     Raises:
-        DataError: there is no such vocabulary, which is found before hours of reading.
+        DataError: there is no such vocabulary.
     """
-    workers.warm_up(cleaner_of, config.clean)
     if not config.vocabulary.path:
         return None
     model_vocabulary = Vocabulary.of_model(config.vocabulary.path)

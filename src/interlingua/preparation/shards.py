@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from interlingua.preparation.sources import LanguagePair
 
-_BLOCK_ROWS = 20_000
+_BLOCK_ROWS = 10_000
 
 
 class Fate(IntEnum):

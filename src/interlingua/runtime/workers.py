@@ -22,8 +22,9 @@ from interlingua.runtime.portions import taken_ahead
 from interlingua.runtime.processes import LibraryContext, end_with_parent
 
 _LOCAL = "local"
-_AHEAD = 2
-"""Submitted tasks per process: enough to keep it busy, few enough to limit memory."""
+_AHEAD = 4
+"""Submitted tasks per process: enough to keep all busy while the oldest, whose result comes first, is
+still running; few enough to limit memory."""
 RETRIES = 3
 """Number of times that a task is repeated because its process died."""
 _Result = TypeVar("_Result")

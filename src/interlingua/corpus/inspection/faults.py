@@ -56,6 +56,8 @@ _COLUMN_WORDS = frozenset(
 )
 """Words that the names of columns consist of."""
 _LONGEST_NAME = 30
+_INSPECTED: set[tuple[str, int]] = set()
+"""Path and hash of the first pairs of the files that ``warn_of_first`` has inspected."""
 
 
 class Sampled(NamedTuple):
@@ -248,7 +250,11 @@ def first_faults(pairs: Sequence[tuple[str, str]]) -> list[Fault]:
 
 
 def warn_of_first(pairs: Sequence[tuple[str, str]], path: PathLike) -> None:
-    """Log once the faults of the first pairs of a file."""
+    """Log once the faults of the first pairs of a file, which may be opened several times."""
+    inspected = (os.fspath(path), hash(tuple(pairs)))
+    if inspected in _INSPECTED:
+        return
+    _INSPECTED.add(inspected)
     for fault in first_faults(pairs):
         _warn_of_fault(os.fspath(path), fault.text)
 
