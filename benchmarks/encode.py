@@ -182,7 +182,7 @@ def read_texts(name: str, options: Options) -> Texts:
 def same_nearest(
     exact: np.ndarray, vectors: np.ndarray, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> float:
-    """Share of texts with the same nearest one among the other side's, both ways."""
+    """Return the share of texts, of both sides, with the same nearest text on the other side."""
     same = [
         (exact[a] @ exact[b].T).argmax(1) == (vectors[a] @ vectors[b].T).argmax(1)
         for pair in pairs
@@ -295,7 +295,7 @@ def serve(options: Options) -> None:
 
 
 class Engine:
-    """A process of its own."""
+    """A process that runs one engine."""
 
     def __init__(self, name: str, options: Options, arguments: Sequence[str]) -> None:
         command = [
@@ -516,7 +516,7 @@ def speed_over_graphs(table: Any, there: set[str], machine: str) -> list[Check]:
 
 
 def closeness(table: Any, there: set[str]) -> list[Check]:
-    """Share of the roofline, and how near vectors are to those of sentence-transformers."""
+    """Return the share of the roofline, and the closeness to sentence-transformers' vectors."""
     found = []
 
     def worst(words: str, engine: str, key: str, target: float, most: bool = False) -> None:

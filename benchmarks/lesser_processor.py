@@ -1,4 +1,4 @@
-"""Runs a program as if the processor had fewer instructions, the libraries of others included.
+"""Run a program as if the processor had fewer instructions, the libraries of others included.
 
 torch can be kept from AVX-512 by variables; onnxruntime and OpenVINO look at the processor itself.
 So ``lesser_processor.c`` answers in its place. It works on Linux, on processors that let the system

@@ -1,4 +1,4 @@
-"""Trains several arms with several seeds and evaluates them all in the same way, as a file says.
+"""Train several arms with several seeds and evaluate them all in the same way, as a file says.
 
     python experiments/arms.py experiments/comparison/arms.toml
     python experiments/arms.py experiments/claims/mexma.toml --arms mexma no_koleo --seeds 1 2 3

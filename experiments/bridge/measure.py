@@ -1,4 +1,4 @@
-"""Measures a bridge: questions in many languages by one model, passages by its English teacher.
+"""Measure a bridge: questions in many languages by one model, passages by its English teacher.
 
     python experiments/bridge/measure.py runs/bridge/model models/all-MiniLM-L6-v2 \
         $INTERLINGUA_DATA/xquad

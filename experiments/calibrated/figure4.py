@@ -1,4 +1,4 @@
-"""Draws Figure 4 of Ham and Kim (2021): similarity within a language against retrieval.
+"""Draw Figure 4 of Ham and Kim (2021): similarity within a language against retrieval.
 
     interlingua evaluate MODEL --suite sts17,tatoeba -o reports
     python experiments/calibrated/figure4.py reports/results -o figure4.svg

@@ -1,4 +1,4 @@
-"""Prints MEXMA's tables of mteb with results of ours next to the printed ones, as Markdown.
+"""Print MEXMA's tables of mteb with results of ours next to the printed ones, as Markdown.
 
     interlingua evaluate MODEL --suite mexma_table27 --languages en -o reports
     python experiments/mexma/printed_tables.py reports/results

@@ -1,4 +1,4 @@
-"""Measures models on development data only, by which stages, rates and shares were chosen.
+"""Measure models on development data only.
 
     python experiments/mini/development.py models/mini-start runs/mini/long --corpus prepared/mini \
         --scored data/mini --questions $INTERLINGUA_DATA/tydiqa_goldp

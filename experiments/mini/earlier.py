@@ -1,4 +1,4 @@
-"""Writes mini as it was before one of its stages, from the repository's history.
+"""Write mini as it was before one of its stages, from the repository's history.
 
     python experiments/mini/earlier.py retrieval -o models/mini-stock
     python experiments/mini/earlier.py second -o models/mini-first-edition

@@ -1,4 +1,4 @@
-"""Measures models on all that the small one is judged by, and prints one table of them.
+"""Measure models on the tasks of the small model's gates, and print a table.
 
     gates="python experiments/mini/gates.py --corpus prepared/mini -o reports/mini"
     $gates measure models/multilingual-e5-small --prompt query

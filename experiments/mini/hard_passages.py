@@ -1,4 +1,4 @@
-"""Writes training questions with passages that a model mistakes for their answers.
+"""Write training questions with passages that a model mistakes for their answers.
 
     python experiments/mini/hard_passages.py models/mini-shared $INTERLINGUA_DATA/tydiqa_goldp \
         -o data/mini/questions.json
@@ -53,11 +53,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", help="what ranks the passages")
+    parser.add_argument("model", help="model that ranks the passages")
     parser.add_argument(
         "questions", type=Path, help="TyDi GoldP, with its training split, or questions.json"
     )
-    parser.add_argument("--question-prompt", default="", help="before what the model reads")
+    parser.add_argument("--question-prompt", default="", help="text before each question")
     parser.add_argument("--passage-prompt", default="")
     parser.add_argument(
         "--dtype", default="float32", help="type of the numbers that it computes with"
@@ -145,7 +145,7 @@ class Candidates:
     """Passages, or sentences, of one language with their vectors; equal ones are held once.
 
     Args:
-        encoder: what ranks them.
+        encoder: of the model that ranks them.
         prompt: before each.
         language: of all.
     """

@@ -1,4 +1,4 @@
-"""Writes passages in two languages.
+"""Write passages in two languages.
 
 These are neighboring pairs of sentences, joined until they are as long as a paragraph.
 

@@ -1,4 +1,4 @@
-"""The second edition of the small model, from data to packaged weights, in one command.
+"""Train the second edition of the small model: from the first edition and data to packaged weights.
 
     python experiments/mini/second.py $INTERLINGUA_DATA --estimate
     python experiments/mini/second.py $INTERLINGUA_DATA
@@ -69,14 +69,14 @@ class Cost(NamedTuple):
     tokens: int = 0
     """Trained tokens; tokens that are only read count a third."""
     minutes: float = 0.0
-    """Besides those, on two cores."""
+    """Minutes of other work, on two cores."""
     megabytes: int = 0
     """Megabytes of disk."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command, and the file or folder by which it is known to be done."""
+    """A command, and its output, which exists once it is done."""
 
     name: str
     output: Path
@@ -95,7 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--toy", action="store_true", help="the same at a size of minutes")
     parser.add_argument("--until", help="name of the last step to do")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="of both training runs"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a key of both training runs",
     )
     given = parser.parse_args(arguments)
     work = given.work.resolve()
@@ -250,7 +254,7 @@ def minutes_of(cost: Cost, place: str) -> float:
 
 
 def run_steps(steps: Sequence[Step], data: Path, work: Path) -> None:
-    """Do what is not done; the first step that fails ends it."""
+    """Run the steps without an output, until one fails."""
     folder = work / "experiments/mini"
     folder.mkdir(parents=True, exist_ok=True)
     for name in TOMLS:  # their paths start at their own folder

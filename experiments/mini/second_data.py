@@ -1,4 +1,4 @@
-"""Writes the questions and scored pairs of the second edition, and says what may be shipped.
+"""Write the questions and scored pairs of the second edition, and list their licenses.
 
     python experiments/mini/second_data.py $INTERLINGUA_DATA --scored data/mini -o data/second
 

@@ -1,4 +1,4 @@
-"""Turns a trained model into the files of interlingua-mini: packed, no prompts, 60 MB at most.
+"""Turn a trained model into the files of interlingua-mini: packed, no prompts, 60 MB at most.
 
     python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long \
         -o $PACKAGE/model

@@ -1,4 +1,4 @@
-"""Compares how many texts a second two models embed, in turns on the same texts.
+"""Compare how many texts a second two models embed, in turns on the same texts.
 
     python experiments/mini/speed.py mini models/multilingual-e5-small --prompts "" "query: " \
         --texts $INTERLINGUA_DATA/flores200_devtest/{eng,deu,jpn,rus}_*.txt --dtype bfloat16

@@ -1,4 +1,4 @@
-"""Draws Figure 3 or 4 of Hu et al. (2022): MRR@100 by the size of a corpus, with 95 % intervals.
+"""Draw Figure 3 or 4 of Hu et al. (2022): MRR@100 by the size of a corpus, with 95 % intervals.
 
     python experiments/arms.py experiments/multilingual_ir/figure3.toml
     python experiments/multilingual_ir/figures.py reports/multilingual_ir/figure3/results

@@ -1,4 +1,4 @@
-"""Runs the code cells of a notebook, without Jupyter: a cell's output is what it prints."""
+"""Run the code cells of a notebook, without Jupyter: a cell's output is what it prints."""
 
 from __future__ import annotations
 
