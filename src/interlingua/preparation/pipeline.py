@@ -87,11 +87,7 @@ def prepare_corpus(
         stages = StageProgress(shown)
         work = folder / "work"
         work.mkdir()
-        # The processes start while this one finds errors of the user, before hours of reading.
-        workers.warm_up(cleaner_of, config.clean)
-        config = with_prompt(config)
-        model_vocabulary = _read_model_vocabulary(config, work, workers)
-        check_sources(config)
+        config, model_vocabulary = _checked(config, work, workers)
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
             shards, counts = ingest(config, work, stages, bad, workers)
         bad.path = config.output / REJECTED_LINES  # the final place of the file
@@ -130,6 +126,25 @@ def prepare_corpus(
         )
         manifest.save(folder)
     return manifest
+
+
+def _checked(
+    config: PrepareConfig, work: Path, workers: Workers
+) -> tuple[PrepareConfig, Vocabulary | None]:
+    """Find errors of the user before hours of reading, while the processes start.
+
+    Returns:
+        The configuration with the text of its prompt, and the model's vocabulary, if there is one.
+
+    Raises:
+        DataError: a source or the vocabulary can't be read.
+        ConfigError: the model does not have the prompt.
+    """
+    workers.warm_up(cleaner_of, config.clean)
+    config = with_prompt(config)
+    model_vocabulary = _read_model_vocabulary(config, work, workers)
+    check_sources(config)
+    return config, model_vocabulary
 
 
 def _read_model_vocabulary(

@@ -23,8 +23,8 @@ from interlingua.runtime.processes import LibraryContext, end_with_parent
 
 _LOCAL = "local"
 _AHEAD = 4
-"""Submitted tasks per process: enough to keep all processes busy while the oldest task, whose result
-comes first, still runs; few enough to limit memory."""
+"""Submitted tasks per process: enough to keep all busy while the oldest task, whose result comes
+first, still runs; few enough to limit memory."""
 RETRIES = 3
 """Number of times that a task is repeated because its process died."""
 _Result = TypeVar("_Result")
