@@ -57,7 +57,7 @@ TOY_RUN = (
 TOKENS_PER_STEP = 11_000
 """Tokens that the student reads in a step, and a third of the teacher's: 96 to 160 sentences of 20
 tokens, 24 to 32 questions, twice as many passages of up to 160 tokens, 48 scored sentences."""
-TOKENS_PER_SECOND = {"two CPU cores": 2_800, "one H100 or H200": 145_000}
+TOKENS_PER_SECOND = {"two CPU cores": 2_800, "one H200": 145_000}
 """Tokens per second of training: second.toml ran at 2,800 and more on two cores of a Zen 5 that
 other work shared, and 4,000 steps of 512 pairs 283 s on an H200. Only reading is three times as
 fast."""
