@@ -177,6 +177,7 @@ GATES = (
     Gate("TyDi GoldP, MRR@100", "tydi_goldp", mean(MRR), 89.5, 91.0),
     Gate("XQuAD, MRR@100", "xquad", mean(MRR), 92.5, 94.0),
     Gate("XQuAD-R, MRR@100, pool of 11 languages", "xquad_r", mean(MRR), 82.0, 86.0),
+    Gate("XQuAD-R, mAP of all answers (LAReQA)", "lareqa", mean("map")),
     Gate(
         "capitals, NFD, points, soft hyphens: loss of cosine",
         "robustness",

@@ -131,7 +131,7 @@ def prepare_corpus(
 def _checked(
     config: PrepareConfig, work: Path, workers: Workers
 ) -> tuple[PrepareConfig, Vocabulary | None]:
-    """Find errors of the user before hours of reading, while the processes start.
+    """Find errors of the user before hours of reading, and start the processes.
 
     Returns:
         The configuration with the text of its prompt, and the model's vocabulary, if there is one.
@@ -140,6 +140,7 @@ def _checked(
         DataError: a source or the vocabulary can't be read.
         ConfigError: the model does not have the prompt.
     """
+    # The processes import the library and build the cleaner's tables meanwhile.
     workers.warm_up(cleaner_of, config.clean)
     config = with_prompt(config)
     model_vocabulary = _read_model_vocabulary(config, work, workers)

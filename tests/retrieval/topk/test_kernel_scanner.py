@@ -83,7 +83,7 @@ def test_a_thread_s_own_lists_hold_only_what_is_better_than_known(monkeypatch):
     scan_all(scanner, x, y, *lists)
     known = [of.values.copy() for of in lists]
     scan_all(scanner, x, y, *lists)  # all is known: only the neighbors themselves come again
-    assert joined[0] == 300 * 4
+    assert joined[1] <= joined[0] <= 300 * 4
     assert joined[1] < 0.75 * 300 * 4
     for of, before in zip(lists, known, strict=True):
         np.testing.assert_array_equal(of.values, before)

@@ -166,7 +166,7 @@ class CompiledScanner:
 
         Each row of x belongs to one thread, so all threads can write into the lists of x. Only the
         first thread writes into the lists of y. Each other thread puts the pairs that are
-        better than those in the lists of y into lists of its own, which are joined at the end.
+        better than the k-th best of all threads into lists of its own, which are joined at the end.
         """
         # The term of a row, plus how far a bound in float32 may be off.
         above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
@@ -174,7 +174,9 @@ class CompiledScanner:
         starts = range(0, len(x.block.vectors), _ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
         lists_of_y = [of_y]
-        # Without lists of y, the value to reach is infinite for each column: no product reaches it.
+        # Shared by all threads: the k-th best value that any of them has found is at most the final
+        # one, so that of two writes at once either is right. Without lists of y, the value to reach
+        # is infinite for each column: no product reaches it.
         kth_best = np.full(_padded(len(y.block.vectors)), np.inf, np.float32)
         if of_y is not None:
             kth_best[: len(y.block.vectors)] = of_y.kth_best
@@ -188,7 +190,7 @@ class CompiledScanner:
             for number, lists in enumerate(lists_of_y):
                 rows = starts[number::threads]
                 stage = self.stage[number:]
-                task = pool.submit(_scan_rows, x, y, of_x, lists, kth_best.copy(), rows, stage)
+                task = pool.submit(_scan_rows, x, y, of_x, lists, kth_best, rows, stage)
                 workers.append(task)
         for worker in workers:
             worker.result()
@@ -213,7 +215,8 @@ def _scan_rows(
         y: the columns.
         of_x: lists of all rows.
         of_y: this thread's lists of the columns.
-        kth_best: the value that neighbors of each column have to reach; changed by the kernel.
+        kth_best: the value that neighbors of each column have to reach; all threads share it, and
+            the kernel changes it.
         starts: first row of each batch.
         stage: the stage of the last rows; changed by the kernel.
     """
