@@ -102,12 +102,7 @@ def of(measure: str, *names: str) -> Callable[[Rows, set[str]], float]:
 
 def xsim_of_14(rows: Rows, trained: set[str]) -> float:
     """Compute the mean error in percent of the languages of Tatoeba-14."""
-    codes = {full_code(code) for code in TATOEBA_GROUPS["muse"]}
-    return 100 * float(
-        np.mean(
-            [row["xsim"] for name, row in rows.items() if full_code(name.split("-")[0]) in codes]
-        )
-    )
+    return of_trained("xsim")(rows, {full_code(code) for code in TATOEBA_GROUPS["muse"]})
 
 
 def loss_of_forms(rows: Rows, trained: set[str]) -> float:
