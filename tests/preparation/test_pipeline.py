@@ -78,12 +78,20 @@ def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplo
 def test_a_slip_in_the_last_source_or_the_vocabulary_costs_no_work(tmp_path, corpus, monkeypatch):
     monkeypatch.setattr("interlingua.preparation.pipeline.ingest", lambda *_: pytest.fail("reads"))
     config = config_for(tmp_path, corpus)
+    before = set(tmp_path.iterdir())
     sources = (*config.sources, SourceConfig(paths=(corpus / "absent.de-en.tsv",)))
     with pytest.raises(DataError, match=r"absent\.de-en\.tsv: file not found"):
         prepare_corpus(dataclasses.replace(config, sources=sources))
     vocabulary = VocabularyConfig(path=str(tmp_path / "absent"))
     with pytest.raises(DataError, match="absent: model folder"):
         prepare_corpus(dataclasses.replace(config, vocabulary=vocabulary))
+    long_name = SourceConfig(paths=(corpus / f"{'a' * 300}.de-en.tsv",))
+    with pytest.raises(DataError, match=r"a\.de-en\.tsv: cannot be read \(File name too long\)"):
+        prepare_corpus(dataclasses.replace(config, sources=(*config.sources, long_name)))
+    long_folder = dataclasses.replace(config, decontaminate=(corpus / ("b" * 300),))
+    with pytest.raises(DataError, match=r"b: cannot be read \(File name too long\)"):
+        prepare_corpus(long_folder)
+    assert set(tmp_path.iterdir()) == before
 
 
 def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, corpus):

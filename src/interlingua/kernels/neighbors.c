@@ -182,7 +182,7 @@ static inline void look_at(Scan *scan, int64_t row, uint64_t near, int64_t j, co
         insert(scan->rows, row, value, scan->first_column + column);
         if (scan->columns.values) {
             float bar = insert(scan->columns, column, value, scan->first_row + row);
-            if (bar > *column_bar) *column_bar = bar; /* lists of a thread begin empty */
+            if (bar > *column_bar) *column_bar = bar; /* another thread may have a higher one */
         }
         scan->wasted--;
     }
@@ -202,7 +202,8 @@ int32_t bytes_at_once(void) { return TILES ? 64 : BYTES_TOGETHER; }
 int32_t bytes_together(void) { return BYTES_TOGETHER; }
 
 /* Updates the lists of n rows and m columns with all their pairs; column_bars holds the similarity that the next
-   neighbor of each column must reach. Without lists of columns (column_values null), only the rows are updated. `ends`
+   neighbor of each column must reach; threads may share it, as any k-th best of some pairs is at most the final one.
+   Without lists of columns (column_values null), only the rows are updated. `ends`
    are the bytes of each stage; the last stage has all bytes. `stage` is the first stage to use and, at the end, the one
    in use: it changes so that few checks of pairs are useless. Returns the number of exactly computed pairs. */
 int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, int64_t column_k, int64_t stages,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import glob
 import os
@@ -22,7 +23,7 @@ from interlingua.corpus.formats.moses import moses_files
 from interlingua.corpus.manifest import SourceFile
 from interlingua.errors import DataError
 from interlingua.preparation.config import PrepareConfig, SourceConfig
-from interlingua.storage.files import sha256_file
+from interlingua.storage.files import PathLike, sha256_file
 
 CHUNK_PAIRS = 10_000
 NO_SCORE = (
@@ -112,15 +113,32 @@ def check_sources(config: PrepareConfig) -> None:
         DataError: a file can't be read, or has no scores although they are needed.
     """
     for source in config.sources:
-        for path in find_files(source):
-            if path.startswith("hf:") or Path(path).is_fifo():
-                continue
-            first = next(_pairs(path, source, BadLines(config.on_error)), None)
+        with _read_errors(source.label):
+            paths = find_files(source)
+        for path in paths:
+            with _read_errors(path):
+                if path.startswith("hf:") or Path(path).is_fifo():
+                    continue
+                first = next(_pairs(path, source, BadLines(config.on_error)), None)
             if first is not None and first.score is None and source.needs_scores:
                 raise DataError(NO_SCORE, path=path)
     for folder in config.decontaminate:
-        if not folder.exists():
+        with _read_errors(folder):
+            is_there = folder.exists()
+        if not is_there:
             raise DataError("evaluation folder not found; check the path", path=folder)
+
+
+@contextlib.contextmanager
+def _read_errors(path: PathLike) -> Iterator[None]:
+    """Convert an error of the disk to a one-line error that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"cannot be read ({error.strerror or error}); check the path",
+            path=error.filename or path,
+        ) from error
 
 
 def read_chunks(

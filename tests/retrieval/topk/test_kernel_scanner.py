@@ -71,19 +71,29 @@ def test_the_kernel_is_taken_where_it_is_and_the_results_are_those_of_torch(monk
 def test_a_thread_s_own_lists_hold_only_what_is_better_than_known(monkeypatch):
     monkeypatch.setattr(kernel_scanner, "_ROWS_AT_ONCE", 64)
     x, y = crowded(13, 256, 300, 24)
-    joined, real = [], NeighborLists.join
+    joined, real, scans = [], NeighborLists.join, []
+    scan_rows = kernel_scanner._scan_rows
 
     def join(self, other):
         joined.append(int((other.indices >= 0).sum()))
         real(self, other)
 
+    def recorded(*arguments):
+        scans.append((arguments[4], arguments[4].copy()))
+        scan_rows(*arguments)
+
     monkeypatch.setattr(NeighborLists, "join", join)
+    monkeypatch.setattr(kernel_scanner, "_scan_rows", recorded)
     scanner = CompiledScanner(turned(x, y), threads=2)
     lists = empty_lists(x, y, 4)
     scan_all(scanner, x, y, *lists)
     known = [of.values.copy() for of in lists]
     scan_all(scanner, x, y, *lists)  # all is known: only the neighbors themselves come again
-    assert joined[1] <= joined[0] <= 300 * 4
+    for (one, _), (other, _) in (scans[:2], scans[2:]):
+        assert one is other  # both threads share the values to reach
+    assert np.isinf(scans[0][1][:300]).all()
+    np.testing.assert_array_equal(scans[2][1][:300], lists[1].kth_best)
+    np.testing.assert_array_equal(scans[3][1][:300], lists[1].kth_best)
     assert joined[1] < 0.75 * 300 * 4
     for of, before in zip(lists, known, strict=True):
         np.testing.assert_array_equal(of.values, before)

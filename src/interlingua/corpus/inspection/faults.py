@@ -57,7 +57,9 @@ _COLUMN_WORDS = frozenset(
 """Words that the names of columns consist of."""
 _LONGEST_NAME = 30
 _INSPECTED: set[tuple[str, int]] = set()
-"""Path and hash of the first pairs of the files that ``warn_of_first`` has inspected."""
+"""Path and hash of the first pairs of files that ``warn_of_first`` has inspected."""
+_MOST_INSPECTED = 10_000
+"""Maximum number of files in ``_INSPECTED``, which limits its memory."""
 
 
 class Sampled(NamedTuple):
@@ -250,11 +252,16 @@ def first_faults(pairs: Sequence[tuple[str, str]]) -> list[Fault]:
 
 
 def warn_of_first(pairs: Sequence[tuple[str, str]], path: PathLike) -> None:
-    """Log once the faults of the first pairs of a file, which may be opened several times."""
-    inspected = (os.fspath(path), hash(tuple(pairs)))
-    if inspected in _INSPECTED:
+    """Log once the faults of the first pairs of a file.
+
+    A file that is opened again with the same first pairs is not inspected again.
+    """
+    inspection = (os.fspath(path), hash(tuple(pairs)))
+    if inspection in _INSPECTED:
         return
-    _INSPECTED.add(inspected)
+    if len(_INSPECTED) == _MOST_INSPECTED:
+        _INSPECTED.clear()
+    _INSPECTED.add(inspection)
     for fault in first_faults(pairs):
         _warn_of_fault(os.fspath(path), fault.text)
 

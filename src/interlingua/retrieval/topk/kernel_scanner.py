@@ -165,8 +165,9 @@ class CompiledScanner:
         """Update the lists of both blocks, those of y only if they are passed.
 
         Each row of x belongs to one thread, so all threads can write into the lists of x. Only the
-        first thread writes into the lists of y. Each other thread puts the pairs that are
-        better than the k-th best of all threads into lists of its own, which are joined at the end.
+        first thread writes into the lists of y. Each other thread has lists of its own, which are
+        joined at the end. They get the pairs that reach their row's list, or the largest k-th best
+        value that any thread has found for their column.
         """
         # The term of a row, plus how far a bound in float32 may be off.
         above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
@@ -174,9 +175,9 @@ class CompiledScanner:
         starts = range(0, len(x.block.vectors), _ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
         lists_of_y = [of_y]
-        # Shared by all threads: the k-th best value that any of them has found is at most the final
-        # one, so that of two writes at once either is right. Without lists of y, the value to reach
-        # is infinite for each column: no product reaches it.
+        # Shared by all threads. Each stored value is the k-th best of some pairs, so at most the
+        # final one: if two threads write at once, either value is valid. Without lists of y, the
+        # value to reach is infinite for each column: no product reaches it.
         kth_best = np.full(_padded(len(y.block.vectors)), np.inf, np.float32)
         if of_y is not None:
             kth_best[: len(y.block.vectors)] = of_y.kth_best
