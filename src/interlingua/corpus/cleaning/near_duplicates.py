@@ -3,7 +3,7 @@
 The index is on disk, and every pair that the hashes propose is verified exactly; ``minhash``
 explains the hashes. The only data in memory that grow with the number of texts are a mask and a
 partner, five bytes per text. With several processes, up to four partitions of candidates per
-process wait in memory as well, at most 34 MB each.
+process wait in memory as well, about 34 MB each.
 """
 
 from __future__ import annotations
