@@ -86,10 +86,10 @@ def test_a_slip_in_the_last_source_or_the_vocabulary_costs_no_work(tmp_path, cor
     with pytest.raises(DataError, match="absent: model folder"):
         prepare_corpus(dataclasses.replace(config, vocabulary=vocabulary))
     long_name = SourceConfig(paths=(corpus / f"{'a' * 300}.de-en.tsv",))
-    with pytest.raises(DataError, match=r"a\.de-en\.tsv: cannot be read \(File name too long\)"):
+    with pytest.raises(DataError, match=r"a\.de-en\.tsv: cannot be read"):
         prepare_corpus(dataclasses.replace(config, sources=(*config.sources, long_name)))
     long_folder = dataclasses.replace(config, decontaminate=(corpus / ("b" * 300),))
-    with pytest.raises(DataError, match=r"b: cannot be read \(File name too long\)"):
+    with pytest.raises(DataError, match="b: cannot be read"):
         prepare_corpus(long_folder)
     assert set(tmp_path.iterdir()) == before
 
