@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 import os
 import re
 import subprocess
@@ -92,6 +93,17 @@ def test_a_slip_in_the_last_source_or_the_vocabulary_costs_no_work(tmp_path, cor
     with pytest.raises(DataError, match="b: cannot be read"):
         prepare_corpus(long_folder)
     assert set(tmp_path.iterdir()) == before
+
+
+def test_an_error_of_the_disk_names_the_source_and_not_the_output(tmp_path, corpus, monkeypatch):
+    def fail(path):
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    monkeypatch.setattr("interlingua.preparation.sources.sha256_file", fail)
+    config = config_for(tmp_path, corpus)
+    with pytest.raises(DataError, match=r"\.tsv: cannot be read"):
+        prepare_corpus(config)
+    assert not config.output.exists()
 
 
 def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, corpus):

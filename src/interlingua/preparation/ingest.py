@@ -32,6 +32,7 @@ from interlingua.preparation.sources import (
     describe_file,
     find_files,
     read_chunks,
+    read_errors,
 )
 from interlingua.runtime.workers import Workers
 
@@ -167,13 +168,15 @@ def _chunks(
     progress.stage("reading and cleaning", total=len(files), unit="pairs")
     for index, path in files:
         source = config.sources[index]
-        counts[index].files.append(describe_file(path, source))
         before = bad.count  # of all files before this one
         skipped = counts[index].skipped
-        chunks = read_chunks(path, source, index, skipped=skipped, wanted=kept_languages, bad=bad)
-        for chunk in chunks:
-            progress.count(chunk.read)
-            yield chunk
+        with read_errors(path):
+            counts[index].files.append(describe_file(path, source))
+            for chunk in read_chunks(
+                path, source, index, skipped=skipped, wanted=kept_languages, bad=bad
+            ):
+                progress.count(chunk.read)
+                yield chunk
         if bad.count > before:
             skipped[UNREADABLE] += bad.count - before
         progress.advance()

@@ -113,24 +113,24 @@ def check_sources(config: PrepareConfig) -> None:
         DataError: a file can't be read, or has no scores although they are needed.
     """
     for source in config.sources:
-        with _read_errors(source.label):
+        with read_errors(source.label):
             paths = find_files(source)
         for path in paths:
-            with _read_errors(path):
+            with read_errors(path):
                 if path.startswith("hf:") or Path(path).is_fifo():
                     continue
                 first = next(_pairs(path, source, BadLines(config.on_error)), None)
             if first is not None and first.score is None and source.needs_scores:
                 raise DataError(NO_SCORE, path=path)
     for folder in config.decontaminate:
-        with _read_errors(folder):
+        with read_errors(folder):
             is_there = folder.exists()
         if not is_there:
             raise DataError("evaluation folder not found; check the path", path=folder)
 
 
 @contextlib.contextmanager
-def _read_errors(path: PathLike) -> Iterator[None]:
+def read_errors(path: PathLike) -> Iterator[None]:
     """Convert an error of the disk to a one-line error that names the file."""
     try:
         yield
