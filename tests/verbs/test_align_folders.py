@@ -80,6 +80,20 @@ def test_a_run_resumes_and_does_only_what_failed(folder):
     assert not (folder / "all.align.work").exists()
 
 
+def test_earlier_links_are_kept_if_no_pair_can_be_aligned(refused, folder):
+    """Name the first error, and write no empty file of links or of linked sentences."""
+    for name in ("a.txt", "sub/b.txt"):
+        (folder / "de" / name).write_bytes(b"\xff\xfe\xff\n")
+    (folder / "all.align").write_text("links\n")
+    (folder / "texts.jsonl").write_text("texts\n")
+    command = "align tests.mining.words:embed de en --backend function -o all.align"
+    said = refused(f"{command} --texts texts.jsonl").err
+    assert "none of the 2 document pairs could be aligned; the first error: " in said
+    assert "de/a.txt" in said
+    assert (folder / "all.align").read_text() == "links\n"
+    assert (folder / "texts.jsonl").read_text() == "texts\n"
+
+
 def test_the_command_line_names_what_was_left_out(done, refused, folder):
     ran = done("align tests.mining.words:embed de en --backend function -o out")
     assert "left out: de/only.txt" in ran.err

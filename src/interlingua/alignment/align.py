@@ -611,8 +611,10 @@ class Aligner:
             progress: counts the kilobytes of all documents.
 
         Raises:
-            DataError: a file is missing, empty or not UTF-8, or gold links do not fit the texts.
+            DataError: a file is missing, empty or not UTF-8, or gold links do not fit the texts;
+                or, with ``lenient``, no pair of documents could be aligned.
         """
+        errors: list[DataError] = []
         sizes = [(_size(pair.source) + _size(pair.target)) / 1000 for pair in documents]
         progress.start(sum(sizes), "kB", "aligning")
         for number, pair in enumerate(documents):
@@ -628,6 +630,7 @@ class Aligner:
             except DataError as error:
                 if not lenient:
                     raise
+                errors.append(error)
                 self.report.failed.append(str(error))
                 continue
             if journal is not None and journal.has(pair):
@@ -649,6 +652,7 @@ class Aligner:
                     texts = join_sentences(source, link.source), join_sentences(target, link.target)
                     found = TextPair(*texts, *languages, score=1 - link.cost)
                     yield _with_fields(found, pair.label, times(link), is_one=len(documents) == 1)
+        _refuse_only_errors(errors, len(documents))
 
     def _spans(self, pair: DocumentPair) -> tuple[CueSpans, CueSpans] | None:
         """Return the times of the sentences of two subtitle files; None for other documents.
@@ -996,6 +1000,27 @@ def check_alignment(
     links = [pair.output for pair in documents]
     sentences = [name for path in links if path and split for name in sentence_files(path)]
     keep_inputs((*links, *sentences, texts), (*read, list_file))
+
+
+def _refuse_only_errors(errors: Sequence[DataError], documents: int) -> None:
+    """Raise an error if no document was aligned.
+
+    Otherwise an empty file of links would replace that of an earlier run.
+
+    Args:
+        errors: of the pairs of documents that could not be aligned.
+        documents: number of pairs of documents.
+
+    Raises:
+        DataError: all pairs have an error.
+    """
+    if not errors or len(errors) < documents:
+        return
+    if documents == 1:
+        raise errors[0]
+    raise DataError(
+        f"none of the {documents:,} document pairs could be aligned; the first error: {errors[0]}"
+    )
 
 
 def align_documents(
