@@ -116,6 +116,16 @@ def test_it_is_reported_from_a_hundred_times_on(ratio, is_reported, engine):
     assert bool(lines_of({"retrieval": 1.0, "language": 1 / ratio}, engine)) is is_reported
 
 
+def test_the_widths_of_a_term_are_reported_together(engine):
+    """A term has no line while its gradient at any width is large enough."""
+    method = ("multilingual_ir", RETRIEVAL[1] | {"matryoshka": (16, 8)})
+    strong = {"semantic_16": 1.0, "semantic_8": 1e-4, "retrieval_16": 1.0}
+    [line] = lines_of(strong | {"language_16": 2e-3, "language_8": 4e-3}, engine, method)
+    assert line.startswith("the term language_8 ")
+    assert "method.language_weight = 0.25 " in line
+    assert lines_of(strong | {"language_16": 2e-3, "language_8": 2e-2}, engine, method) == []
+
+
 @pytest.mark.parametrize(
     ("method", "norms", "option"),
     [

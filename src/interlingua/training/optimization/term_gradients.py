@@ -79,6 +79,8 @@ class TermGradients:
     def warnings(self, norms: Mapping[str, float], objective: Objective) -> list[str]:
         """Report each term once if its gradient is a hundred times smaller than the largest.
 
+        The terms of several widths that one option weighs count as one, by the largest of them.
+
         Args:
             norms: see ``measure``; norms that are not finite are ignored here, because the checks
                 of the loss report them.
@@ -88,14 +90,18 @@ class TermGradients:
             a line for each such term, with the weight that would make the norms equal.
         """
         finite = {name: norm for name, norm in norms.items() if math.isfinite(norm)}
+        largest: dict[str, str] = {}
+        for name in sorted(finite, key=lambda name: finite[name]):
+            weight = objective.weight_of(name)
+            largest[name if weight is None else weight[0]] = name
         strongest = max(finite, key=lambda name: finite[name], default="")
         lines = []
-        for name, norm in finite.items():
-            if norm < FAINT * finite[strongest] and name not in self._reported:
-                self._reported.add(name)
+        for option, name in largest.items():
+            if finite[name] < FAINT * finite[strongest] and option not in self._reported:
+                self._reported.add(option)
                 lines.append(
                     f"the term {name} has almost no effect: the norm of its gradient is"
-                    f" {norm:.1e}, that of {strongest} is {finite[strongest]:.1e};"
+                    f" {finite[name]:.1e}, that of {strongest} is {finite[strongest]:.1e};"
                     f" {_remedy(objective, finite, name, strongest)}"
                 )
         return lines
