@@ -117,7 +117,7 @@ def test_it_is_reported_from_a_hundred_times_on(ratio, is_reported, engine):
 
 
 def test_the_widths_of_a_term_are_reported_together(engine):
-    """A term has no line while its gradient at any width is large enough."""
+    """Report no term whose gradient at any width is large enough."""
     method = ("multilingual_ir", RETRIEVAL[1] | {"matryoshka": (16, 8)})
     strong = {"semantic_16": 1.0, "semantic_8": 1e-4, "retrieval_16": 1.0}
     [line] = lines_of(strong | {"language_16": 2e-3, "language_8": 4e-3}, engine, method)
