@@ -7,7 +7,7 @@ import pytest
 import interlingua
 from interlingua.alignment.align import read_links
 from interlingua.corpus.formats.bitext import pair_fields, read_pairs
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
 from tests.alignment.test_align import documents
 from tests.mining.invented import write_lines
 from tests.mining.words import embed
@@ -80,18 +80,50 @@ def test_a_run_resumes_and_does_only_what_failed(folder):
     assert not (folder / "all.align.work").exists()
 
 
-def test_earlier_links_are_kept_if_no_pair_can_be_aligned(refused, folder):
-    """Name the first error, and write no empty file of links or of linked sentences."""
+@pytest.fixture
+def broken(folder):
+    """Make the German documents of the folder unreadable."""
     for name in ("a.txt", "sub/b.txt"):
         (folder / "de" / name).write_bytes(b"\xff\xfe\xff\n")
+
+
+def test_earlier_links_are_kept_if_no_pair_can_be_aligned(refused, folder, broken):
+    """Name the first errors, and write no empty file of links or of linked sentences."""
     (folder / "all.align").write_text("links\n")
     (folder / "texts.jsonl").write_text("texts\n")
     command = "align tests.mining.words:embed de en --backend function -o all.align"
     said = refused(f"{command} --texts texts.jsonl").err
-    assert "none of the 2 document pairs could be aligned; the first error: " in said
+    assert "none of the 2 document pairs could be aligned; the first errors: " in said
     assert "de/a.txt" in said
+    assert "de/sub/b.txt" in said
     assert (folder / "all.align").read_text() == "links\n"
     assert (folder / "texts.jsonl").read_text() == "texts\n"
+    assert not (folder / "all.align.work").exists()
+
+
+def test_finished_links_are_kept_if_no_pair_can_be_aligned_later(folder):
+    """Make all documents unreadable after one of two was aligned, and then correct them."""
+    good = {name: (folder / "de" / name).read_bytes() for name in ("a.txt", "sub/b.txt")}
+    (folder / "de/a.txt").write_bytes(b"\xff\n")
+    interlingua.align(embed, "de", "en", output="all.align")
+    made = (folder / "all.align").read_bytes()
+    (folder / "de/sub/b.txt").write_bytes(b"\xff\n")
+    with pytest.raises(DataError, match="none of the 2 document pairs"):
+        interlingua.align(embed, "de", "en", output="all.align")
+    assert (folder / "all.align").read_bytes() == made
+    assert (folder / "all.align.work/align.journal").exists()
+    for name, text in good.items():
+        (folder / "de" / name).write_bytes(text)
+    assert not interlingua.align(embed, "de", "en", output="all.align").report.failed
+
+
+def test_the_error_of_the_only_pair_of_a_list_is_raised(refused, folder, broken):
+    (folder / "list.tsv").write_text("de/a.txt\ten/a.txt\n")
+    command = "align tests.mining.words:embed --backend function --list list.tsv -o out"
+    said = refused(command).err
+    assert "de/a.txt" in said
+    assert "none of" not in said
+    assert not (folder / "out").exists()
 
 
 def test_the_command_line_names_what_was_left_out(done, refused, folder):

@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, NoReturn, TextIO
 
 import numpy as np
 from jaxtyping import Bool, Float32
@@ -86,6 +86,8 @@ UNRELATED = 0.1
 unrelated text have a median within 0.1 of 0, for different models and for language pairs from
 English-German to English-Telugu; links between translations have a median of 0.29 to 0.95."""
 _JOURNAL = "align.journal"
+_NAMED_ERRORS = 3
+"""Errors in the message of documents of which none can be aligned."""
 LOCK = ".align.lock"
 _LINK = re.compile(
     r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?"
@@ -606,7 +608,8 @@ class Aligner:
         Args:
             documents: to align.
             stdout: receives the links of pairs without an output file.
-            lenient: record in the report which documents can't be aligned and why, and continue.
+            lenient: record in the report which documents can't be aligned and why, and continue;
+                if none can be, raise an error.
             journal: of finished documents; their links are read and not made.
             progress: counts the kilobytes of all documents.
 
@@ -652,7 +655,8 @@ class Aligner:
                     texts = join_sentences(source, link.source), join_sentences(target, link.target)
                     found = TextPair(*texts, *languages, score=1 - link.cost)
                     yield _with_fields(found, pair.label, times(link), is_one=len(documents) == 1)
-        _refuse_only_errors(errors, len(documents))
+        if errors and len(errors) == len(documents):
+            _refuse_all(errors, journal)
 
     def _spans(self, pair: DocumentPair) -> tuple[CueSpans, CueSpans] | None:
         """Return the times of the sentences of two subtitle files; None for other documents.
@@ -1002,24 +1006,22 @@ def check_alignment(
     keep_inputs((*links, *sentences, texts), (*read, list_file))
 
 
-def _refuse_only_errors(errors: Sequence[DataError], documents: int) -> None:
-    """Raise an error if no document was aligned.
+def _refuse_all(errors: Sequence[DataError], journal: AlignJournal | None) -> NoReturn:
+    """Raise the errors of documents of which none was aligned.
 
-    Otherwise an empty file of links would replace that of an earlier run.
-
-    Args:
-        errors: of the pairs of documents that could not be aligned.
-        documents: number of pairs of documents.
+    Otherwise an empty file of links would replace that of an earlier run. A journal without a
+    finished document is removed.
 
     Raises:
-        DataError: all pairs have an error.
+        DataError: the only error, or the first ones.
     """
-    if not errors or len(errors) < documents:
-        return
-    if documents == 1:
+    if journal is not None and not journal.done:
+        journal.path.unlink(missing_ok=True)
+    if len(errors) == 1:
         raise errors[0]
+    named = "; ".join(map(str, errors[:_NAMED_ERRORS]))
     raise DataError(
-        f"none of the {documents:,} document pairs could be aligned; the first error: {errors[0]}"
+        f"none of the {len(errors):,} document pairs could be aligned; the first errors: {named}"
     )
 
 
@@ -1046,7 +1048,8 @@ def align_documents(
         progress: receives the progress of the work.
 
     Raises:
-        DataError: one of two documents can't be aligned; with a list, the report has the error.
+        DataError: one of two documents can't be aligned, or no pair of several. If others can be
+            aligned, the report has the error.
     """
     with contextlib.ExitStack() as stack:
         journal = None

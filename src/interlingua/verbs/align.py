@@ -166,7 +166,8 @@ def run_align(
 
     Raises:
         ConfigError: an option is wrong.
-        DataError: a document has no sentence, or a file can't be read.
+        DataError: a document has no sentence, or a file can't be read; of several pairs: no pair
+            could be aligned.
     """
     # A string is the name of a file; None is allowed with a list of documents.
     sides = (options.source, options.target)

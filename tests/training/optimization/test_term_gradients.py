@@ -117,13 +117,24 @@ def test_it_is_reported_from_a_hundred_times_on(ratio, is_reported, engine):
 
 
 def test_the_widths_of_a_term_are_reported_together(engine):
-    """Report no term whose gradient at any width is large enough."""
-    method = ("multilingual_ir", RETRIEVAL[1] | {"matryoshka": (16, 8)})
-    strong = {"semantic_16": 1.0, "semantic_8": 1e-4, "retrieval_16": 1.0}
-    [line] = lines_of(strong | {"language_16": 2e-3, "language_8": 4e-3}, engine, method)
+    """Report no term whose gradient at any width is large enough, and each term once."""
+    objective = tiny_objective("multilingual_ir", RETRIEVAL[1] | {"matryoshka": (16, 8)})
+    terms = TermGradients(engine)
+    norms = {"semantic_16": 1.0, "semantic_8": 1e-4, "retrieval_16": 2e-3, "retrieval_8": 0.5}
+    assert terms.warnings(norms | {"language_16": 2e-3, "language_8": 2e-2}, objective) == []
+    [line] = terms.warnings(norms | {"language_16": 2e-3, "language_8": 4e-3}, objective)
     assert line.startswith("the term language_8 ")
     assert "method.language_weight = 0.25 " in line
-    assert lines_of(strong | {"language_16": 2e-3, "language_8": 2e-2}, engine, method) == []
+    assert terms.warnings(norms | {"language_16": 4e-3, "language_8": 2e-3}, objective) == []
+    # a term without a weight of its own
+    [line] = terms.warnings(norms | {"retrieval_8": 1e-3}, objective)
+    assert line.startswith("the term retrieval_16 ")
+
+
+def test_the_widths_of_a_term_of_a_combination_are_reported_together(engine):
+    method = ("combination", {"matryoshka": (16, 8)})
+    norms = {"hide_16": 1.0, "hide_8": 1.0, "tell_16": 1e-3, "tell_8": 2e-3}
+    assert len(lines_of(norms, engine, method)) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ of the random numbers is restored.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -79,7 +79,7 @@ class TermGradients:
     def warnings(self, norms: Mapping[str, float], objective: Objective) -> list[str]:
         """Report each term once if its gradient is a hundred times smaller than the largest.
 
-        The terms of several widths that one option weighs count as one, by the largest of them.
+        A term that is computed for several widths counts as one, by the largest of its norms.
 
         Args:
             norms: see ``measure``; norms that are not finite are ignored here, because the checks
@@ -91,20 +91,31 @@ class TermGradients:
         """
         finite = {name: norm for name, norm in norms.items() if math.isfinite(norm)}
         largest: dict[str, str] = {}
+        widths = {
+            width
+            for module in objective.modules()
+            if isinstance(module, Objective) and module.matryoshka is not None
+            for width in module.matryoshka.dims
+        }
         for name in sorted(finite, key=lambda name: finite[name]):
-            weight = objective.weight_of(name)
-            largest[name if weight is None else weight[0]] = name
+            largest[_without_width(name, widths)] = name
         strongest = max(finite, key=lambda name: finite[name], default="")
         lines = []
-        for option, name in largest.items():
-            if finite[name] < FAINT * finite[strongest] and option not in self._reported:
-                self._reported.add(option)
+        for term, name in largest.items():
+            if finite[name] < FAINT * finite[strongest] and term not in self._reported:
+                self._reported.add(term)
                 lines.append(
                     f"the term {name} has almost no effect: the norm of its gradient is"
                     f" {finite[name]:.1e}, that of {strongest} is {finite[strongest]:.1e};"
                     f" {_remedy(objective, finite, name, strongest)}"
                 )
         return lines
+
+
+def _without_width(name: str, widths: Collection[int]) -> str:
+    """Return the name of a term without the width for which it was computed."""
+    term, _, width = name.rpartition("_")
+    return term if width.isdecimal() and int(width) in widths else name
 
 
 def _remedy(objective: Objective, norms: Mapping[str, float], faint: str, strongest: str) -> str:
