@@ -11,6 +11,8 @@ that a part of the data is enough to try. OUT gets
 - ``questions_dev.json``: the same of passages that are not in ``questions.json`` in any language,
   with all versions of the passage in ``positive_ctxs``, for development.py;
 - ``scored.tsv`` and ``scored_dev.tsv``: score, text, text;
+- ``triplets.json``: premises with a sentence that follows and, if there is one, a sentence that
+  contradicts, as a question with its passage and a hard negative;
 - ``sources.json``: the sets used, with licenses and counts, for the card.
 
 Passages of questions have no title, so that a question has to find its passage by the text. A
@@ -102,6 +104,8 @@ SCORED = {
 }
 """Files of ``scored_pairs`` -> share of their pairs; grades of translations count little. STS17 was
 drawn from SNLI, so ``nli_snli`` is not among them."""
+INFERENCES = ("nli_indonli.id", "nli_klue.ko", "nli_jnli.ja", "nli_farstail.fa")
+"""Files of ``scored_pairs`` with premises of the triplets; without ``nli_snli``, as above."""
 Item = dict[str, Any]
 
 
@@ -171,6 +175,9 @@ def write_all(given: argparse.Namespace) -> None:
     for name, lines in (("scored.tsv", train), ("scored_dev.tsv", development)):
         with atomic_write(given.output / name) as file:
             file.writelines(lines)
+    triplets = triplets_of(given.data / "scored_pairs")
+    with atomic_write(given.output / "triplets.json") as file:
+        json.dump(triplets, file, ensure_ascii=False)
     with atomic_write(given.output / "sources.json") as file:
         sources = [{**vars(one), "questions": len(items[one.name])} for one in used]
         sources = [source for source in sources if source["questions"]]
@@ -178,6 +185,7 @@ def write_all(given: argparse.Namespace) -> None:
     languages = Counter(item["language"] for item in questions)
     print(f"{len(questions):,} questions in {len(languages)} languages: {dict(languages)}")
     print(f"{len(train):,} scored pairs, {len(development):,} for development")
+    print(f"{len(triplets):,} triplets of premises")
 
 
 def questions_of(
@@ -322,6 +330,37 @@ def scored_pairs(folder: Path, own: Path) -> tuple[list[str], list[str]]:
                 kept.append("\t".join(cells) + "\n")
     random.Random(SEED).shuffle(train)
     return train, development
+
+
+def triplets_of(folder: Path) -> list[Item]:
+    """Return each entailed sentence as the passage of its premise.
+
+    Sentences that contradict the premise are its hard negatives.
+    """
+    triplets: list[Item] = []
+    for name in INFERENCES:
+        path = folder / f"{name}.tsv"
+        if not path.is_file():
+            print(f"scored_pairs/{path.name}: not there, left out")
+            continue
+        language = name.rpartition(".")[2]
+        by_premise: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for label, premise, hypothesis in rows_of(path):
+            by_premise[premise][label].append(hypothesis)
+        for premise, by_label in by_premise.items():
+            contradictions = [
+                {"title": "", "text": text, "language": code_of(language)}
+                for text in by_label["contradiction"]
+            ]
+            triplets += [
+                {
+                    **item_of(premise, language, text, language),
+                    "hard_negative_ctxs": contradictions,
+                }
+                for text in by_label["entailment"]
+            ]
+    random.Random(SEED).shuffle(triplets)
+    return triplets
 
 
 def rows_of(path: Path) -> Iterator[list[str]]:

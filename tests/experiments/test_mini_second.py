@@ -123,6 +123,23 @@ def test_scored_pairs_are_split(data_script, sets):
     assert set(train).isdisjoint(development)
 
 
+def test_triplets_are_entailed_sentences_with_contradictions(data_script, sets):
+    premises = sets / "data" / "scored_pairs" / "nli_klue.ko.tsv"
+    write(
+        premises,
+        *[("entailment", "p", "follows"), ("neutral", "p", "maybe"), ("contradiction", "p", "no")],
+        *[("entailment", "p", "too"), ("contradiction", "q", "never"), ("entailment", "r", "so")],
+    )
+    out, _ = made(data_script, sets)
+    triplets = list(read_questions(out / "triplets.json"))
+    found = sorted(
+        (one.text, *(passage.text for passage in (*one.positives, *one.hard_negatives)))
+        for one in triplets
+    )
+    assert found == [("p", "follows", "no"), ("p", "too", "no"), ("r", "so")]
+    assert {one.language for one in triplets} == {"kor_Hang"}
+
+
 def test_no_data_is_one_line(data_script, tmp_path):
     with pytest.raises(SystemExit, match=r"docs/data.md"):
         data_script.main([str(tmp_path), "--scored", str(tmp_path), "-o", str(tmp_path / "out")])

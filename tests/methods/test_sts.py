@@ -1,4 +1,4 @@
-"""Regression of the cosine against a loop, and where it is 0."""
+"""Regression of the cosine and CoSENT against loops, and the limits of both."""
 
 import math
 
@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from interlingua.batches.feeds import LabeledBatch
-from tests.methods.harness import sentences, tiny_batch, tiny_objective
+from interlingua.errors import ConfigError
+from interlingua.methods.sts import STSConfig
+from tests.methods.harness import sentences, share_of, tiny_batch, tiny_objective
 
 
 def cosine(u, v):
@@ -44,3 +46,50 @@ def test_gradient_by_hand():
     cosines.backward(2 * (cosines.detach() - batch.labels) / len(batch.labels))
     for weight, gradient in zip(objective.parameters(), found, strict=True):
         torch.testing.assert_close(weight.grad, gradient, rtol=1e-3, atol=1e-6)
+
+
+ORDER = {"sts_weight": 0.0, "cosent_weight": 2.0, "temperature": 0.1}
+
+
+def test_cosent_is_that_of_a_loop():
+    objective, batch = tiny_objective("sts", ORDER), tiny_batch("sts", ORDER)
+    u, v = objective.encoder(batch.a).tolist(), objective.encoder(batch.b).tolist()
+    cosines = [cosine(*pair) for pair in zip(u, v, strict=True)]
+    scored = list(zip(cosines, batch.labels.tolist(), strict=True))
+    total = 1 + sum(
+        math.exp((low - high) / 0.1) for high, y in scored for low, z in scored if y > z
+    )
+    output = objective(batch)
+    assert output.loss.item() == pytest.approx(2 * math.log(total), rel=1e-4)
+    assert set(output.terms) == {"cosent"}
+
+
+def test_regression_and_cosent_add_up():
+    batch = tiny_batch("sts")
+    both = tiny_objective("sts", {**ORDER, "sts_weight": 0.5})(batch)
+    only_order, only_regression = tiny_objective("sts", ORDER), tiny_objective("sts")
+    assert both.terms["cosent"].item() == pytest.approx(only_order(batch).loss.item(), rel=1e-6)
+    assert both.terms["sts"].item() == pytest.approx(
+        0.5 * only_regression(batch).loss.item(), rel=1e-6
+    )
+    assert both.loss.item() == pytest.approx(sum(term.item() for term in both.terms.values()))
+
+
+def test_cosent_compares_the_pairs_of_all_processes():
+    """Give each of two processes its gathered pairs, as ``all_gather`` does in a run."""
+    whole = tiny_batch("sts", ORDER)
+    expected = tiny_objective("sts", ORDER)(whole).loss.item()
+    others = share_of(whole, 1)
+    objective = tiny_objective("sts", ORDER)
+    gathered = iter([objective.encoder(others.a), objective.encoder(others.b), others.labels])
+    objective.all_gather = lambda own: torch.cat([own, next(gathered)])
+    assert objective(share_of(whole, 0)).loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [({"sts_weight": 0.0}, "sts_weight"), ({"temperature": 0.1}, "temperature")],
+)
+def test_options_without_effect_are_refused(options, key):
+    with pytest.raises(ConfigError, match=key):
+        STSConfig(**options)
