@@ -10,9 +10,9 @@ test or development set are dropped, in whichever language.
 
 OUT/train.tsv has each pair seven times: in English, with one side in another language (three
 times), both sides in another language (twice), and in two other languages. OUT/dev.tsv is the
-development split with its second side in another language. For prepare.toml OUT/pairs has the
-sentences with their translations, and OUT/held_out the development and test splits, which prepare
-keeps out of every source.
+development split with its second side in another language; it is written last, so that it implies
+the others. For prepare.toml OUT/pairs has the sentences with their translations, and OUT/held_out
+the development and test splits, which prepare keeps out of every source.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+
+from interlingua.storage.files import atomic_write
 
 PIVOT = "en"
 OTHERS = ("de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "zh")
@@ -55,10 +57,6 @@ def main() -> None:
     for folder in ("pairs", "held_out"):
         (given.output / folder).mkdir(parents=True, exist_ok=True)
     write(given.output / "train.tsv", scored(rows, kept, unseen))
-    write(
-        given.output / "dev.tsv",
-        crossed({code: read(stsb / f"{code}.dev.tsv") for code in (PIVOT, *OTHERS)}),
-    )
     for code in OTHERS:
         write(
             given.output / "pairs" / f"{code}-en.tsv",
@@ -66,6 +64,9 @@ def main() -> None:
         )
     for path in held_out:
         shutil.copy(path, given.output / "held_out")
+    development = crossed({code: read(stsb / f"{code}.dev.tsv") for code in (PIVOT, *OTHERS)})
+    with atomic_write(given.output / "dev.tsv") as file:
+        file.writelines(f"{line}\n" for line in development)
     print(f"{len(kept):,} of {len(rows[PIVOT]):,} pairs")
 
 

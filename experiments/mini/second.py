@@ -10,7 +10,8 @@ written below ``--work``, by default the repository: data/, models/, prepared/, 
 the files of interlingua-mini. Nothing there replaces the shipped model: measure first (gates.py),
 then copy.
 
-``--estimate`` prints the steps with their cost and does nothing. ``--toy`` takes a few lines of
+``--most`` and ``--headings`` are those of second_data.py, the number of questions. ``--estimate``
+prints the steps with their cost and does nothing. ``--toy`` takes a few lines of
 each set, two layers and three steps per run, with the start as its own teacher in place of the
 steps ``teacher`` and ``debias``, to see that all the others run.
 """
@@ -22,6 +23,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,9 +56,9 @@ TOY_RUN = (
     "data.labeled.batch_size=4",
     "method.terms.translations.bank_size=64",
 )
-TOKENS_PER_STEP = 11_000
-"""Tokens that the student reads in a step, and a third of the teacher's: 96 to 160 sentences of 20
-tokens, 24 to 32 questions, twice as many passages of up to 160 tokens, 48 scored sentences."""
+SENTENCE_TOKENS, PASSAGE_TOKENS = 15, 110
+"""Mean numbers of tokens of a sentence or question and of a passage, with a third of the teacher's
+tokens: with these, both runs of the shipped sizes agree with their measured time."""
 TOKENS_PER_SECOND = {"two CPU cores": 2_800, "one H200": 145_000}
 """Tokens per second of training: second.toml ran at 2,800 and more on two cores of a Zen 5 that
 other work shared, and 4,000 steps of 512 pairs 283 s on an H200. Only reading is three times as
@@ -93,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, default=ROOT, help="where everything is written")
     parser.add_argument("--estimate", action="store_true", help="print what it takes, do nothing")
     parser.add_argument("--toy", action="store_true", help="the same at a size of minutes")
+    parser.add_argument("--most", type=int, help="questions of a set and language")
+    parser.add_argument("--headings", type=int, help="headings of all sets")
     parser.add_argument("--until", help="name of the last step to do")
     parser.add_argument(
         "--set",
@@ -106,7 +110,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     data = given.data.expanduser().resolve()
     if given.toy and not given.estimate:
         data = toy_data(data, work / "toy_data")
-    steps = list(all_steps(data, work, toy=given.toy, overrides=given.set))
+    counts = [
+        part
+        for option, value in (("--most", given.most), ("--headings", given.headings))
+        if value is not None
+        for part in (option, str(value))
+    ]
+    steps = list(all_steps(data, work, toy=given.toy, overrides=given.set, counts=counts))
     names = [step.name for step in steps]
     if given.until is not None:
         if given.until not in names:
@@ -117,7 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run_steps(steps, data, work)
 
 
-def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) -> Iterator[Step]:
+def all_steps(
+    data: Path, work: Path, *, toy: bool, overrides: Sequence[str], counts: Sequence[str] = ()
+) -> Iterator[Step]:
     """Yield the steps in their order.
 
     Args:
@@ -125,6 +137,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
         work: where everything is written.
         toy: a few steps of two layers.
         overrides: keys of the training run.
+        counts: options of second_data.py.
     """
     models, prepared, made = work / "models", work / "prepared", work / "data"
     teacher, start = models / "multilingual-e5-small", models / "second-start"
@@ -161,7 +174,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     yield Step("scores", made / "mini/dev.tsv", command, Cost(minutes=1, megabytes=20))
     command = (
         *(*python, HERE / "second_data.py", data, "--scored", made / "mini"),
-        *("-o", made / "second", *(("--most", "60") if toy else ())),
+        *("-o", made / "second", *(("--most", "60") if toy else ()), *counts),
     )
     yield Step("questions", made / "second/sources.json", command, Cost(minutes=1, megabytes=180))
     config = work / "experiments/mini/prepare_second.toml"
@@ -199,7 +212,7 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
             name,
             run / "model",
             (*interlingua, "train", config, *options),
-            Cost(tokens=steps_of(HERE / config.name, changes) * TOKENS_PER_STEP, megabytes=3_000),
+            Cost(tokens=tokens_of(HERE / config.name, changes), megabytes=3_000),
         )
         if name == "train":
             command = (*interlingua, "average", start, run / "model", "--weights", "0.15,0.85")
@@ -216,16 +229,32 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     yield Step("ship", package, command, Cost(minutes=3, megabytes=60))
 
 
-def steps_of(config: Path, changes: Sequence[str]) -> int:
-    """Return the length of a run: that of its file, or what the command line says."""
-    import tomllib
+def tokens_of(config: Path, changes: Sequence[str]) -> int:
+    """Return the tokens that a training run reads, a third of the teacher's tokens among them.
 
-    steps = tomllib.loads(config.read_text(encoding="utf-8"))["run"]["max_steps"]
+    Args:
+        config: the file of the run.
+        changes: keys that the command line changes, as ``section.key=value``.
+    """
+    settings = tomllib.loads(config.read_text(encoding="utf-8"))
     for change in changes:
-        key, _, value = change.partition("=")
-        if key == "run.max_steps":
-            steps = int(value.replace("_", ""))
-    return int(steps)
+        name, _, value = change.partition("=")
+        *sections, key = name.split(".")
+        table = settings
+        for section in sections:
+            table = table.setdefault(section, {})
+        table[key] = value
+    data, run = settings["data"], settings["run"]
+    pairs = whole_number(run["global_batch_size"]) + whole_number(data["labeled"]["batch_size"])
+    questions = whole_number(data["questions"]["batch_size"])
+    passages = questions * (1 + whole_number(data["questions"]["hard_negatives"]))
+    of_step = (2 * pairs + questions) * SENTENCE_TOKENS + passages * PASSAGE_TOKENS
+    return whole_number(run["max_steps"]) * of_step
+
+
+def whole_number(value: int | str) -> int:
+    """Return a number of a file or, with its underscores, of the command line."""
+    return int(str(value).replace("_", ""))
 
 
 def print_estimate(steps: Sequence[Step]) -> None:

@@ -19,7 +19,7 @@ Passages of questions have no title, so that a question has to find its passage 
 heading is a question to the passage below it, in another language: manuals are aligned across
 languages. A share of the Finnish questions gets the passage of SQuAD in English. A set is used to
 at most ``--most`` questions of a language, manuals to a quarter of that, and at most ``--headings``
-headings are used in all.
+headings are used in all. Whatever has a text of a test set (``TESTS``) is left out and counted.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ import random
 import sys
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from interlingua.config.languages import resolve_language
+from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.storage.files import atomic_write
 
@@ -104,9 +105,16 @@ SCORED = {
 }
 """Files of ``scored_pairs`` -> share of their pairs; grades of translations count little. STS17 was
 drawn from SNLI, so ``nli_snli`` is not among them."""
+TESTS = (
+    *("tatoeba_laser/*", "flores200_devtest/*.txt", "sts17/*.tsv", "stsb/*.dev.tsv"),
+    *("stsb/*.test.tsv", "bucc2018_zh_en/*", "xquad/*", "xquad_r/*", "tydiqa_goldp/*.dev.*"),
+)
+"""Files of test and development sets; a text is left out if it equals one of their columns."""
 INFERENCES = ("nli_indonli.id", "nli_klue.ko", "nli_jnli.ja", "nli_farstail.fa")
 """Files of ``scored_pairs`` with premises of the triplets; without ``nli_snli``, as above."""
 Item = dict[str, Any]
+Trained = TypeVar("Trained")
+"""A question, or a line of a scored pair."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -161,8 +169,10 @@ def write_all(given: argparse.Namespace) -> None:
     random.Random(SEED).shuffle(headings)
     for name, item in headings[: given.headings]:
         items[name].append(item)
+    test_keys = keys_of_tests(given.data)
     for name, some in items.items():
-        print(f"{name}: {len(some):,} questions")
+        items[name] = without_test_texts(some, test_keys, texts_of_item, name)
+        print(f"{name}: {len(items[name]):,} questions")
     questions = [item for some in items.values() for item in some]
     if not questions:
         raise DataError("none of the sets is here; see docs/data.md", path=given.data)
@@ -172,10 +182,12 @@ def write_all(given: argparse.Namespace) -> None:
         with atomic_write(given.output / name) as file:
             json.dump(some, file, ensure_ascii=False)
     train, development = scored_pairs(given.data / "scored_pairs", given.scored / "train.tsv")
+    train = without_test_texts(train, test_keys, texts_of_line, "scored pairs")
     for name, lines in (("scored.tsv", train), ("scored_dev.tsv", development)):
         with atomic_write(given.output / name) as file:
             file.writelines(lines)
     triplets = triplets_of(given.data / "scored_pairs")
+    triplets = without_test_texts(triplets, test_keys, texts_of_item, "triplets")
     with atomic_write(given.output / "triplets.json") as file:
         json.dump(triplets, file, ensure_ascii=False)
     with atomic_write(given.output / "sources.json") as file:
@@ -345,8 +357,10 @@ def triplets_of(folder: Path) -> list[Item]:
             continue
         language = name.rpartition(".")[2]
         by_premise: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for label, premise, hypothesis in rows_of(path):
-            by_premise[premise][label].append(hypothesis)
+        for cells in rows_of(path):
+            if len(cells) == 3:
+                label, premise, hypothesis = cells
+                by_premise[premise][label].append(hypothesis)
         for premise, by_label in by_premise.items():
             contradictions = [
                 {"title": "", "text": text, "language": code_of(language)}
@@ -361,6 +375,48 @@ def triplets_of(folder: Path) -> list[Item]:
             ]
     random.Random(SEED).shuffle(triplets)
     return triplets
+
+
+def keys_of_tests(data: Path) -> set[int]:
+    """Return the keys of all columns of the test sets, which ignore case and punctuation."""
+    texts: set[str] = set()
+    for pattern in TESTS:
+        for path in sorted(data.glob(pattern)):
+            if path.is_file():
+                texts.update(cell for cells in rows_of(path) for cell in cells)
+    return set(text_keys(sorted(texts)).tolist()) - {int(EMPTY_KEY)}
+
+
+def without_test_texts(
+    items: list[Trained], test_keys: set[int], texts_of: Callable[[Trained], list[str]], name: str
+) -> list[Trained]:
+    """Return the items of which no text is in a test set, and print the number of the others.
+
+    Args:
+        items: questions, or lines of scored pairs.
+        test_keys: result of ``keys_of_tests``.
+        texts_of: returns the texts of an item.
+        name: of the items, to print.
+    """
+    kept = []
+    for item in items:
+        keys = text_keys(texts_of(item)).tolist()
+        if test_keys.isdisjoint(keys):
+            kept.append(item)
+    if len(kept) < len(items):
+        print(f"{name}: {len(items) - len(kept):,} with a text of a test set left out")
+    return kept
+
+
+def texts_of_item(item: Item) -> list[str]:
+    """Return a question and its passages."""
+    contexts = [*item["positive_ctxs"], *item.get("hard_negative_ctxs", ())]
+    return [item["question"], *(context["text"] for context in contexts)]
+
+
+def texts_of_line(line: str) -> list[str]:
+    """Return the two sentences of a scored pair."""
+    return line.rstrip("\n").split("\t")[1:]
 
 
 def rows_of(path: Path) -> Iterator[list[str]]:

@@ -129,7 +129,10 @@ def test_triplets_are_entailed_sentences_with_contradictions(data_script, sets):
         premises,
         *[("entailment", "p", "follows"), ("neutral", "p", "maybe"), ("contradiction", "p", "no")],
         *[("entailment", "p", "too"), ("contradiction", "q", "never"), ("entailment", "r", "so")],
+        ("a row of another shape",),
     )
+    # STS17 was drawn from SNLI, so these premises are no triplets.
+    write(premises.with_name("nli_snli.en.tsv"), ("entailment", "caption", "a caption"))
     out, _ = made(data_script, sets)
     triplets = list(read_questions(out / "triplets.json"))
     found = sorted(
@@ -138,6 +141,30 @@ def test_triplets_are_entailed_sentences_with_contradictions(data_script, sets):
     )
     assert found == [("p", "follows", "no"), ("p", "too", "no"), ("r", "so")]
     assert {one.language for one in triplets} == {"kor_Hang"}
+
+
+def test_texts_of_test_sets_are_left_out(data_script, sets, capsys):
+    """Compare without case and punctuation: a question, a passage and a scored pair."""
+    data = sets / "data"
+    write(data / "tydiqa_goldp" / "fi.dev.questions.tsv", ("q", "0", "missä 3", "x"))
+    write(data / "xquad" / "en.tsv", ("A bell!",))
+    write(data / "sts17" / "track5.en-en.tsv", ("5.0", "One.", "three"))
+    out, questions = made(data_script, sets)
+    texts = {question.text for question in questions}
+    assert not texts & {"Missä 3?", "What rings?", "Nini inalia?"}
+    assert "Missä 4?" in texts
+    assert "one" not in (out / "scored.tsv").read_text("utf-8")
+    shown = capsys.readouterr().out
+    assert "qa_squad_fi_en: 1 with" in shown
+    assert "qa_wikipedia: 2 with" in shown
+    assert "scored pairs: 1 with" in shown
+
+
+def test_the_number_of_questions_is_passed_on(script, tmp_path):
+    options = ("--most", "9", "--headings", "7")
+    steps = script.all_steps(tmp_path, tmp_path, toy=False, overrides=(), counts=options)
+    commands = {step.name: step.command for step in steps}
+    assert commands["questions"][-4:] == options
 
 
 def test_no_data_is_one_line(data_script, tmp_path):
@@ -192,6 +219,13 @@ def test_costs_follow_the_steps(script, tmp_path):
         trained = [step for step in steps if step.name in ("train", "spread")]
         by_steps[count] = sum(script.minutes_of(step.cost, "two CPU cores") for step in trained)
     assert by_steps[6_000] == pytest.approx(10 * by_steps[600])
+    tokens = [
+        script.tokens_of(script.HERE / "second.toml", changes)
+        for changes in ([], ["run.global_batch_size=512"], ["data.questions.batch_size=1_28"])
+    ]
+    # 240 steps; 2 * 416 further sentences, and 96 further questions with two passages each
+    assert tokens[1] - tokens[0] == 240 * 2 * 416 * script.SENTENCE_TOKENS
+    assert tokens[2] - tokens[0] == 240 * 96 * (script.SENTENCE_TOKENS + 2 * script.PASSAGE_TOKENS)
     steps = {
         step.name: step for step in script.all_steps(tmp_path, tmp_path, toy=False, overrides=())
     }

@@ -92,3 +92,16 @@ def test_development_pairs_go_through_the_languages(made, script):
     assert (made / "dev.tsv").read_text(
         encoding="utf-8"
     ) == "2.0\tStocks rise in Asia\tAsian stocks fall de\n"
+
+
+def test_a_stopped_run_has_no_development_pairs(script, made, monkeypatch):
+    """Check the file by which second.py sees that the step is done."""
+    (made / "dev.tsv").unlink()
+
+    def stop(*paths):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(script.shutil, "copy", stop)
+    with pytest.raises(KeyboardInterrupt):
+        script.main()
+    assert not (made / "dev.tsv").exists()
