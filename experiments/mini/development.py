@@ -3,17 +3,22 @@
     python experiments/mini/development.py models/mini-start runs/mini/long --corpus prepared/mini \
         --scored data/mini --questions $INTERLINGUA_DATA/tydiqa_goldp
 
-Numbers of a model: translations found among the held-out pairs of each language of the corpus
-(mean of both directions and of all languages); the translations of its English sentences among the
-sentences of all languages together, English ones too; Spearman's correlation on STS benchmark's
-development split, in English and with the second sentence in another language; and the MRR of
-TyDi's training questions in Korean and Swahili among all training passages of their language. The
-third number is of the first sentences of STS benchmark's development split in 15 languages: the
-share of translations that are nearer than all sentences of another meaning, in any language.
+The columns of the table:
 
-With ``--passages``, the file ``questions_dev.json`` of second_data.py, also the MRR of its
-questions among the passages of their own language, and that of its headings among the passages of
-all languages, where the passage in any other language than the heading's is right.
+- held-out P@1: translations found among the held-out pairs of each language of the corpus, mean of
+  both directions and of all languages;
+- mixed pool P@1: translations of the held-out English sentences found among the sentences of all
+  languages, English ones included;
+- STSb dev, pool: the first sentences of STS benchmark's development split in 15 languages; share of
+  the translations that are nearer than all sentences of another meaning, in any language;
+- STSb dev: Spearman's correlation on this split, in English and with the second sentence in another
+  language;
+- TyDi train: MRR of the training questions in Korean and Swahili among all training passages of
+  their language.
+
+``--passages`` takes ``questions_dev.json`` of second_data.py. It adds the MRR of its questions
+among the passages of their own language, and of its headings among the passages of all languages,
+where the passage in any other language than the heading's is right.
 """
 
 from __future__ import annotations

@@ -65,14 +65,14 @@ class DataSet:
     """One narrow domain, to be weighed down."""
     machine_translated: bool = False
     withheld: str = ""
-    """Reason for which a part of it may not be in a shipped model."""
+    """Part of it that may not be in a shipped model, and the reason."""
 
 
 SETS = (
     DataSet(
         "qa_wikipedia",
         "CC-BY-SA, CC-BY, CC0, MIT by language",
-        withheld="Pirá (ids in English and Portuguese) quotes abstracts of Scopus",
+        withheld="Pirá (ids in English and Portuguese), because it quotes abstracts of Scopus",
     ),
     DataSet("qa_squad_fi_en", "CC-BY-SA 4.0", machine_translated=True),
     DataSet("qa_nq_fi", "CC-BY-SA 3.0", machine_translated=True),

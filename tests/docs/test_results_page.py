@@ -159,8 +159,10 @@ def test_the_column_of_nano_follows_from_its_stored_results():
     expected = []
     for gate in gates.GATES:
         rows = results.get(gates.RESULT_NAMES.get(gate.task, gate.task))
-        if rows and gate.title != "FLORES-200 xsim, 14 languages, error":
-            expected.append(f"{gate.value(rows, trained):.1f}")
+        if rows:
+            # The page rounds the error of all languages to one digit, because nano's is large.
+            digits = 2 if "14 languages, error" in gate.title else 1
+            expected.append(f"{gate.value(rows, trained):.{digits}f}")
     title = "nano, a table of token vectors"
     [table] = [table for _, heading, table in TABLES["nano"] if heading == title]
     column = " ".join(cells_of(line)[1] for line in table[2:])

@@ -1,5 +1,6 @@
 """CoSENT against a loop, sentence-transformers' loss, by hand, at its limits, and its gradient."""
 
+import importlib
 import math
 
 import pytest
@@ -34,8 +35,20 @@ def test_it_is_that_of_a_loop(seed, temperature):
     )
 
 
+def losses_of_sentence_transformers():
+    for name in (
+        "sentence_transformers.sentence_transformer.losses",
+        "sentence_transformers.losses",
+    ):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    pytest.skip("no losses in this version of sentence-transformers")
+
+
 def test_it_is_that_of_sentence_transformers():
-    losses = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
+    losses = losses_of_sentence_transformers()
     cosines, scores = draw(5, count=32)
     theirs = losses.CoSENTLoss(torch.nn.Module(), similarity_fct=lambda u, v: u)
     expected = theirs.compute_loss_from_embeddings([cosines, cosines], scores)
@@ -72,6 +85,7 @@ def test_far_cosines_do_not_overflow():
     assert cosines.grad.isfinite().all()
 
 
-def test_gradient():
-    cosines, scores = draw(2)
+@pytest.mark.parametrize("seed", range(3))
+def test_gradient(seed):
+    cosines, scores = draw(seed)
     assert torch.autograd.gradcheck(lambda c: cosent(c, scores), cosines.requires_grad_())

@@ -18,8 +18,8 @@ def cosent(
 
     *Symbols*: c ``cosines`` and y ``scores`` of the pairs, T ``temperature``. CoSENT (Su 2022), as
     in sentence-transformers' ``CoSENTLoss``, whose ``scale`` is 1 / T. Only the order of the scores
-    matters, as for Spearman's correlation: pairs with equal scores are not compared, and sets whose
-    scores have different scales can be in one batch only if their scores are comparable.
+    matters, as for Spearman's correlation: pairs with equal scores are not compared. Use sets with
+    different scales in separate batches.
 
     Args:
         cosines: similarities of the pairs.
@@ -30,10 +30,11 @@ def cosent(
         The loss in nats, at least 0. It is 0 if all scores are equal.
     """
     check_temperature(temperature)
-    c = widen(cosines) / temperature
-    differences = c[None, :] - c[:, None]
-    is_ordered = scores[:, None] > scores[None, :]
-    differences = differences.masked_fill(~is_ordered, -torch.inf)
-    # The appended 0 is the 1 in the logarithm; it also keeps the loss and its gradient finite if
-    # no two scores differ.
-    return torch.cat([c.new_zeros(1), differences.flatten()]).logsumexp(dim=0)
+    scores, order = scores.sort()
+    c = widen(cosines)[order] / temperature
+    # In ascending order of the scores, the pairs j of a pair i are the ones before the first pair
+    # with the score of i. Their sums of e^c_j are prefix sums, so n pairs need no n x n matrix.
+    prefix_sums = torch.cat([c.new_full((1,), -torch.inf), c.logcumsumexp(dim=0)])
+    num_lower = torch.searchsorted(scores, scores)
+    # The prepended 0 is the 1 in the logarithm.
+    return torch.cat([c.new_zeros(1), prefix_sums[num_lower] - c]).logsumexp(dim=0)

@@ -4,8 +4,9 @@ The objective is a regression of the cosine of two embeddings on scores that peo
 second training stage of the English teacher of the calibrated-similarity paper, on gold pairs of
 the STS benchmark and on silver pairs (Augmented SBERT, Thakur et al. 2021).
 
-CoSENT, which is not in the paper, can be added to it or replace it: a loss of pairs whose cosines
-are not in the order of their scores. It leaves the scale of the cosines to other terms.
+CoSENT, which is not in the paper, can be added to the regression or replace it. It is a loss of
+pairs whose cosines are not in the order of their scores, and does not determine the scale of the
+cosines.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class STSConfig(CheckedSettings):
 
 
 class STS(Objective):
-    """Objective that trains the cosine of two embeddings to equal their score, or its order."""
+    """Objective that trains the cosines of pairs to equal their scores or follow their order."""
 
     Config = STSConfig
     nested_terms = ("sts", "cosent")
