@@ -25,7 +25,7 @@ import os
 import shutil
 import threading
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -697,17 +697,29 @@ class PassageIndex:
             found = {row["id"]: row["vector"] for row in query.limit(len(ids)).to_list()}
         return np.array([found[name] for name in ids], dtype=np.float32)
 
-    def present(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return, by id, the language of each passage that has one of the ids."""
-        found: dict[str, str] = {}
+    def languages_of(self, ids: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]:
+        """Return the languages of passages and documents.
+
+        Args:
+            ids: of passages, or of documents, whose chunks are passages.
+
+        Returns:
+            The languages by id, without the ids that are not in the index; and which of these ids
+            are only those of documents.
+        """
+        languages: dict[str, set[str]] = defaultdict(set)
+        passages: set[str] = set()
         for block in portions(ids, COMMIT_PASSAGES):
-            query = self._table.search().where(f"id IN ({sql_strings(block)})")
+            requested = set(block)
+            names = sql_strings(block)
+            query = self._table.search().where(f"id IN ({names}) OR document IN ({names})")
             with lance_reads(self.folder):
-                for batch in query.select(["id", "language"]).to_batches():
-                    names = batch.column("id").to_pylist()
-                    codes = batch.column("language").to_pylist()
-                    found.update(zip(names, codes, strict=True))
-        return found
+                for batch in query.select(["id", "document", "language"]).to_batches():
+                    for row in batch.to_pylist():
+                        passages.add(row["id"])
+                        for name in requested.intersection((row["id"], row["document"])):
+                            languages[name].add(row["language"])
+        return dict(languages), languages.keys() - passages
 
     def digest(self) -> str:
         """Return a digest of settings and passages, which does not depend on their order."""

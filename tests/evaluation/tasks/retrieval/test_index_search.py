@@ -13,8 +13,11 @@ import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.tasks.retrieval.index_search import IndexSearch
+from interlingua.evaluation.metrics.ranking import DEPTH
+from interlingua.evaluation.tasks.retrieval.index_search import IndexSearch, _scores
+from interlingua.retrieval.chunks import ChunkSettings
 from interlingua.retrieval.passage_index import PassageIndex
+from interlingua.retrieval.ranking import Hit
 from interlingua.retrieval.searcher import Searcher, build_index, load_index_model
 from tests.encoder.conftest import tiny_vocabulary
 
@@ -150,6 +153,56 @@ def test_a_language_is_chosen_and_is_that_of_questions_that_name_none(index, tmp
 def test_relevant_passages_that_are_not_there_are_counted(index, tmp_path):
     data = write_questions(tmp_path / "q", relevant="q1 a 1\nq2 gone 1\nq2 c 1\n")
     assert measured(index, data).notes == ("eng_Latn: missing from the index: 1 relevant passage",)
+
+
+LONG = " ".join(f"The cat of the house number {number} sits on the roof." for number in range(9))
+
+
+@pytest.fixture(scope="module")
+def chunked(index):
+    """An index of a record that is cut into chunks, a copy of its text, and a short record."""
+    records = [("long", LONG), ("twin", LONG), ("short", "The dog sleeps in the garden.")]
+    lines = [json.dumps({"id": name, "text": text, "language": "en"}) for name, text in records]
+    folder = index.parent
+    (folder / "records.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    chunks = ChunkSettings(tokens=32, overlap=0)
+    build_index(str(folder / "tiny"), [folder / "records.jsonl"], folder / "chunked", chunks=chunks)
+    return folder / "chunked"
+
+
+@pytest.mark.parametrize("pool", ["all", "own"])
+def test_judgments_of_a_cut_record_are_of_its_first_chunk(chunked, tmp_path, pool, monkeypatch):
+    data = write_questions(tmp_path / "q", relevant="q2 long 1\nq2 short 1\n")
+    names = ["short", "long#2", "long#1", "twin#1", "long#3"]
+
+    def rank(self, text, vector, **options):
+        hits = {hit.id: hit for hit in self.index.nearest(vector, 99)}
+        assert hits["long#2"].document == "long"
+        return SimpleNamespace(hits=[hits[name] for name in names])
+
+    monkeypatch.setattr(Searcher, "rank", rank)
+    settings = ["index.modes=[]", f"index.pool={pool}", f"index.runs={tmp_path / 'runs'}"]
+    result = measured(chunked, data, settings=settings, languages="en")
+    [english] = result.subsets
+    assert english.scores["ndcg_at_10"] == pytest.approx(1)
+    assert result.notes == ()
+    ranked = (tmp_path / "runs" / "index.eng_Latn.vector.trec").read_text("utf-8").splitlines()
+    assert [line.split()[2] for line in ranked] == ["short", "long", "twin"]
+
+
+def test_judged_documents_are_found_by_real_searches(chunked, tmp_path):
+    data = write_questions(tmp_path / "q", relevant="q2 twin 1\nq2 short 1\nq2 gone 1\n")
+    result = measured(chunked, data, languages="en")
+    # The chunks of one of two records with the same text are hidden behind the other's.
+    assert result.subsets[0].scores["recall_at_100"] == pytest.approx(2 / 3)
+    assert result.notes == ("eng_Latn: missing from the index: 1 relevant passage",)
+
+
+def test_judgments_of_chunks_keep_the_places_of_passages(chunked, tmp_path):
+    """Rank the judged chunk third: two other chunks of its record come first."""
+    hits = [Hit(f"long#{n}", 1.0, "", "", "eng_Latn", "", document="long") for n in (3, 1, 2)]
+    assert _scores(hits, {"long#2": 1}, of_documents=False)["long#2"] == DEPTH - 2
+    assert _scores(hits, {"long": 1}, of_documents=True) == {"long": DEPTH}
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,9 @@ class IndexSearch(LanguageTask):
 
     The questions are ``queries.jsonl`` and ``qrels/test.tsv`` in BEIR's layout, in any number of
     languages: each line may have a ``language``. The judgments name passages by their ids in the
-    index. A passage that is hidden as a copy of a hit counts as that hit.
+    index, or documents: files, or records that were cut into chunks. If some name documents, the
+    ranking is one of documents, each at the place of its first chunk. A passage that is hidden as a
+    copy of a hit counts as that hit.
 
     Attributes:
         folder: of the index.
@@ -99,11 +101,11 @@ class IndexSearch(LanguageTask):
         found.added.append(searcher.index.digest())
         for code in chosen:
             progress.note(code)
-            one, notes = self._judged(searcher.index, questions[code], code)
+            one, of_documents, notes = self._judged(searcher.index, questions[code], code)
             vectors = self._embed(encoder, searcher, one, code)
             values: dict[str, dict[str, float]] = {}
             for mode in dict.fromkeys((VECTOR, *self.modes)):
-                run = self._run(searcher, one, vectors, code, mode)
+                run = self._run(searcher, one, vectors, code, mode, of_documents)
                 prefix = "" if mode == VECTOR else f"{mode}_"
                 for metric, of_query in ranking_metrics(one.qrels, run).items():
                     values[f"{prefix}{metric}"] = of_query
@@ -140,19 +142,22 @@ class IndexSearch(LanguageTask):
 
     def _judged(
         self, index: PassageIndex, one: JudgedQuestions, code: str
-    ) -> tuple[JudgedQuestions, list[str]]:
-        """Return the questions with the judgments of passages in the pool, and notes on the rest.
+    ) -> tuple[JudgedQuestions, bool, list[str]]:
+        """Return the questions with the judgments in the pool.
+
+        Returns:
+            The questions; whether some judgments name documents; notes on other judgments.
 
         Raises:
             DataError: no question has a relevant passage in the pool.
         """
-        language_of = index.present(_relevant(one))
+        languages, documents = index.languages_of(_relevant(one))
         notes = []
-        if absent := len(_relevant(one)) - len(language_of):
+        if absent := len(_relevant(one)) - len(languages):
             notes.append(f"missing from the index: {count_of(absent, 'relevant passages')}")
         if self.pool == "all":
-            return one, notes
-        in_pool = {passage for passage, language in language_of.items() if language == code}
+            return one, bool(documents), notes
+        in_pool = {name for name, codes in languages.items() if code in codes}
         qrels = {}
         for name, grades in one.qrels.items():
             judged = {passage: grade for passage, grade in grades.items() if passage in in_pool}
@@ -170,7 +175,7 @@ class IndexSearch(LanguageTask):
                 " own language"
             )
         queries = {name: one.queries[name] for name in qrels}
-        return JudgedQuestions(queries, qrels), notes
+        return JudgedQuestions(queries, qrels), bool(documents), notes
 
     def _embed(
         self, encoder: CachedEncoder, searcher: Searcher, one: JudgedQuestions, code: str
@@ -195,8 +200,9 @@ class IndexSearch(LanguageTask):
         vectors: Float32[ndarray, "n d"],
         code: str,
         mode: str,
+        of_documents: bool,
     ) -> Run:
-        """Return the ranking of each question in one mode."""
+        """Return the ranking of each question's passages, or documents, in one mode."""
         options: dict[str, Any] = {"mode": mode, "exact": self.exact, "top": DEPTH}
         options["where"] = self.where or None
         options["per_language"] = self.per_language or None
@@ -205,16 +211,31 @@ class IndexSearch(LanguageTask):
         run: dict[str, dict[str, float]] = {}
         for (name, text), vector in zip(one.queries.items(), vectors, strict=True):
             hits = searcher.rank(text, vector, **options).hits
-            run[name] = _scores(hits, one.qrels[name])
+            run[name] = _scores(hits, one.qrels[name], of_documents=of_documents)
         return run
 
 
-def _scores(hits: Sequence[Hit], relevant: Mapping[str, int]) -> dict[str, float]:
-    """Return scores that decrease with the rank; with equal scores, the order would be by id."""
+def _scores(
+    hits: Sequence[Hit], judged: Mapping[str, int], *, of_documents: bool
+) -> dict[str, float]:
+    """Return scores that decrease with the rank; with equal scores, the order would be by id.
+
+    Args:
+        hits: best first.
+        judged: grades of a question's passages or documents.
+        of_documents: name unjudged hits by their documents, so that further chunks of a document
+            take no places.
+    """
     scores: dict[str, float] = {}
-    for rank, hit in enumerate(hits):
-        name = next((one for one in (hit.id, *hit.places) if one in relevant), hit.id)
-        scores[name] = float(DEPTH - rank)
+    for hit in hits:
+        unjudged = hit.id
+        names = [hit.id, *hit.places]
+        if of_documents:
+            unjudged = hit.document or hit.id
+            # Of a hidden copy only the id is known: that of its record, # and the chunk's number.
+            names += [unjudged, *(place.rpartition("#")[0] for place in hit.places)]
+        name = next((one for one in names if one in judged), unjudged)
+        scores.setdefault(name, float(DEPTH - len(scores)))
     return scores
 
 
