@@ -19,7 +19,7 @@ Passages of questions have no title, so that a question has to find its passage 
 heading is a question to the passage below it, in another language: manuals are aligned across
 languages. A share of the Finnish questions gets the passage of SQuAD in English. A set is used to
 at most ``--most`` questions of a language, manuals to a quarter of that, and at most ``--headings``
-headings are used in all. Whatever has a text of a test set (``TESTS``) is left out and counted.
+headings are used in all. Items with a text of a test set (``TESTS``) are left out and counted.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from interlingua.config.languages import resolve_language
-from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
+from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
+from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.storage.files import atomic_write
 
@@ -106,10 +109,10 @@ SCORED = {
 """Files of ``scored_pairs`` -> share of their pairs; grades of translations count little. STS17 was
 drawn from SNLI, so ``nli_snli`` is not among them."""
 TESTS = (
-    *("tatoeba_laser/*", "flores200_devtest/*.txt", "sts17/*.tsv", "stsb/*.dev.tsv"),
-    *("stsb/*.test.tsv", "bucc2018_zh_en/*", "xquad/*", "xquad_r/*", "tydiqa_goldp/*.dev.*"),
+    *("tatoeba_laser", "flores200_devtest", "sts17", "bucc2018_zh_en", "xquad", "xquad_r"),
+    *("stsb/*.dev.tsv", "stsb/*.test.tsv", "tydiqa_goldp/*.dev.*"),
 )
-"""Files of test and development sets; a text is left out if it equals one of their columns."""
+"""Folders and files of test and development sets, of which no text may be trained on."""
 INFERENCES = ("nli_indonli.id", "nli_klue.ko", "nli_jnli.ja", "nli_farstail.fa")
 """Files of ``scored_pairs`` with premises of the triplets; without ``nli_snli``, as above."""
 Item = dict[str, Any]
@@ -169,10 +172,14 @@ def write_all(given: argparse.Namespace) -> None:
     random.Random(SEED).shuffle(headings)
     for name, item in headings[: given.headings]:
         items[name].append(item)
-    test_keys = keys_of_tests(given.data)
+    tests = [path for pattern in TESTS for path in sorted(given.data.glob(pattern))]
+    test_keys = EvaluationKeys.from_folders(tests)
     for name, some in items.items():
         items[name] = without_test_texts(some, test_keys, texts_of_item, name)
         print(f"{name}: {len(items[name]):,} questions")
+    development_items = without_test_texts(
+        development_items, test_keys, texts_of_item, "questions for development"
+    )
     questions = [item for some in items.values() for item in some]
     if not questions:
         raise DataError("none of the sets is here; see docs/data.md", path=given.data)
@@ -183,6 +190,9 @@ def write_all(given: argparse.Namespace) -> None:
             json.dump(some, file, ensure_ascii=False)
     train, development = scored_pairs(given.data / "scored_pairs", given.scored / "train.tsv")
     train = without_test_texts(train, test_keys, texts_of_line, "scored pairs")
+    development = without_test_texts(
+        development, test_keys, texts_of_line, "scored pairs for development"
+    )
     for name, lines in (("scored.tsv", train), ("scored_dev.tsv", development)):
         with atomic_write(given.output / name) as file:
             file.writelines(lines)
@@ -377,32 +387,25 @@ def triplets_of(folder: Path) -> list[Item]:
     return triplets
 
 
-def keys_of_tests(data: Path) -> set[int]:
-    """Return the keys of all columns of the test sets, which ignore case and punctuation."""
-    texts: set[str] = set()
-    for pattern in TESTS:
-        for path in sorted(data.glob(pattern)):
-            if path.is_file():
-                texts.update(cell for cells in rows_of(path) for cell in cells)
-    return set(text_keys(sorted(texts)).tolist()) - {int(EMPTY_KEY)}
-
-
 def without_test_texts(
-    items: list[Trained], test_keys: set[int], texts_of: Callable[[Trained], list[str]], name: str
+    items: list[Trained],
+    test_keys: EvaluationKeys,
+    texts_of: Callable[[Trained], list[str]],
+    name: str,
 ) -> list[Trained]:
     """Return the items of which no text is in a test set, and print the number of the others.
 
     Args:
         items: questions, or lines of scored pairs.
-        test_keys: result of ``keys_of_tests``.
+        test_keys: sentences of the test sets.
         texts_of: returns the texts of an item.
         name: of the items, to print.
     """
-    kept = []
-    for item in items:
-        keys = text_keys(texts_of(item)).tolist()
-        if test_keys.isdisjoint(keys):
-            kept.append(item)
+    texts = [texts_of(item) for item in items]
+    found = test_keys.contaminated_keys(text_keys([text for some in texts for text in some]))
+    ends = np.cumsum([len(some) for some in texts])
+    is_known = [bool(part.any()) for part in np.split(found, ends)[: len(items)]]
+    kept = [item for item, known in zip(items, is_known, strict=True) if not known]
     if len(kept) < len(items):
         print(f"{name}: {len(items) - len(kept):,} with a text of a test set left out")
     return kept

@@ -147,7 +147,8 @@ def test_texts_of_test_sets_are_left_out(data_script, sets, capsys):
     """Compare without case and punctuation: a question, a passage and a scored pair."""
     data = sets / "data"
     write(data / "tydiqa_goldp" / "fi.dev.questions.tsv", ("q", "0", "missä 3", "x"))
-    write(data / "xquad" / "en.tsv", ("A bell!",))
+    (data / "xquad_r").mkdir(parents=True)
+    (data / "xquad_r" / "en.json").write_text(json.dumps({"data": ["A bell!"]}), "utf-8")
     write(data / "sts17" / "track5.en-en.tsv", ("5.0", "One.", "three"))
     out, questions = made(data_script, sets)
     texts = {question.text for question in questions}

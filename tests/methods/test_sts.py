@@ -86,6 +86,13 @@ def test_cosent_compares_the_pairs_of_all_processes():
     assert objective(share_of(whole, 0)).loss.item() == pytest.approx(expected, rel=1e-5)
 
 
+def test_cosent_of_a_single_pair_is_refused():
+    one = sentences(1, seed=1)
+    batch = LabeledBatch(one, one, torch.ones(1), step=0)
+    with pytest.raises(ConfigError, match=r"data.labeled.batch_size"):
+        tiny_objective("sts", ORDER)(batch)
+
+
 @pytest.mark.parametrize(
     ("options", "key"),
     [({"sts_weight": 0.0}, "sts_weight"), ({"temperature": 0.1}, "temperature")],

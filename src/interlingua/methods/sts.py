@@ -35,7 +35,8 @@ class STSConfig(CheckedSettings):
     sts_weight: Weight = 1.0
     """Weight of the squared error of the cosines."""
     cosent_weight: Weight = 0.0
-    """Weight of CoSENT, which compares all pairs of a batch; 0 in the paper."""
+    """Weight of CoSENT, which compares the pairs of a micro-batch of all processes; 0 in the
+    paper."""
     temperature: Temperature = 0.05
     """Divisor of CoSENT's cosines."""
 
@@ -65,6 +66,7 @@ class STS(Objective):
         if self.config.cosent_weight:
             # CoSENT compares the pairs of all processes.
             u, v, labels = (self.all_gather(tensor) for tensor in (u, v, labels))
+            self.need_others(len(u), "scored pair", "data.labeled.batch_size")
             terms["cosent"] = self.nested(partial(self.order_error, labels), u, v)
         return self.weighted(**terms)
 

@@ -697,29 +697,27 @@ class PassageIndex:
             found = {row["id"]: row["vector"] for row in query.limit(len(ids)).to_list()}
         return np.array([found[name] for name in ids], dtype=np.float32)
 
-    def languages_of(self, ids: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]:
-        """Return the languages of passages and documents.
+    def members_of(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the passages of each name, with their languages.
 
         Args:
-            ids: of passages, or of documents, whose chunks are passages.
+            names: ids of passages, or of documents, whose chunks are passages.
 
         Returns:
-            The languages by id, without the ids that are not in the index; and which of these ids
-            are only those of documents.
+            By name: the id and the language of the passage that has this name, and of the passages
+            of the document that has it. Names that are not in the index are left out.
         """
-        languages: dict[str, set[str]] = defaultdict(set)
-        passages: set[str] = set()
-        for block in portions(ids, COMMIT_PASSAGES):
-            requested = set(block)
-            names = sql_strings(block)
-            query = self._table.search().where(f"id IN ({names}) OR document IN ({names})")
+        members: dict[str, dict[str, str]] = defaultdict(dict)
+        for block in portions(names, COMMIT_PASSAGES):
+            wanted = set(block)
+            listed = sql_strings(block)
+            query = self._table.search().where(f"id IN ({listed}) OR document IN ({listed})")
             with lance_reads(self.folder):
                 for batch in query.select(["id", "document", "language"]).to_batches():
                     for row in batch.to_pylist():
-                        passages.add(row["id"])
-                        for name in requested.intersection((row["id"], row["document"])):
-                            languages[name].add(row["language"])
-        return dict(languages), languages.keys() - passages
+                        for name in wanted.intersection((row["id"], row["document"])):
+                            members[name][row["id"]] = row["language"]
+        return dict(members)
 
     def digest(self) -> str:
         """Return a digest of settings and passages, which does not depend on their order."""

@@ -57,7 +57,8 @@ FUSED_DEPTH = 5
 LEAST_FUSED = 100
 """Minimum number of hits that fusion reads from each ranking; the lowest scores of these hits
 determine the scale of the normalized scores."""
-_MOST_HITS = 10_000
+MOST_HITS = 10_000
+"""Maximum number of hits of a search."""
 MOST_FACTOR = 64
 """Maximum ratio of hits read to hits requested; more hits are read if some are copies of texts."""
 REFRESH_SECONDS = 0.5
@@ -268,7 +269,7 @@ class _Query:
         """Return the best hits, at most ``per_language`` of each language."""
         if mode != "hybrid":
             return self._of_one_kind(mode, top, per_language)
-        depth = min(max(FUSED_DEPTH * top, LEAST_FUSED), _MOST_HITS)
+        depth = min(max(FUSED_DEPTH * top, LEAST_FUSED), MOST_HITS)
         if per_language is None:
             return self._fused(depth)[:top]
         # Words and vectors may find different passages of a language, so their union could contain
@@ -280,8 +281,8 @@ class _Query:
         """Rank as ``ranking`` does, but keep one copy of each text: copies have equal scores."""
         factor = 1
         while True:
-            most = min(factor * top, _MOST_HITS)
-            share = None if per_language is None else min(factor * per_language, _MOST_HITS)
+            most = min(factor * top, MOST_HITS)
+            share = None if per_language is None else min(factor * per_language, MOST_HITS)
             found = self.ranking(mode, most, share)
             hits = without_copies(found)
             has_copies = len(hits) < len(found)
@@ -414,9 +415,9 @@ class Ranker:
         """
         check_choice("mode", mode, MODES)
         for name, number in (("top", top), ("per_language", per_language)):
-            if number is not None and not 1 <= number <= _MOST_HITS:
+            if number is not None and not 1 <= number <= MOST_HITS:
                 raise ConfigError(
-                    f"{name}: expected a number from 1 to {_MOST_HITS}, found {number}"
+                    f"{name}: expected a number from 1 to {MOST_HITS}, found {number}"
                 )
         if vector is None and mode != "text":
             raise ConfigError(

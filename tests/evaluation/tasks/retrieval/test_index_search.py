@@ -13,8 +13,7 @@ import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.metrics.ranking import DEPTH
-from interlingua.evaluation.tasks.retrieval.index_search import IndexSearch, _scores
+from interlingua.evaluation.tasks.retrieval.index_search import IndexSearch, _ranked_names
 from interlingua.retrieval.chunks import ChunkSettings
 from interlingua.retrieval.passage_index import PassageIndex
 from interlingua.retrieval.ranking import Hit
@@ -198,11 +197,64 @@ def test_judged_documents_are_found_by_real_searches(chunked, tmp_path):
     assert result.notes == ("eng_Latn: missing from the index: 1 relevant passage",)
 
 
-def test_judgments_of_chunks_keep_the_places_of_passages(chunked, tmp_path):
-    """Rank the judged chunk third: two other chunks of its record come first."""
-    hits = [Hit(f"long#{n}", 1.0, "", "", "eng_Latn", "", document="long") for n in (3, 1, 2)]
-    assert _scores(hits, {"long#2": 1}, of_documents=False)["long#2"] == DEPTH - 2
-    assert _scores(hits, {"long": 1}, of_documents=True) == {"long": DEPTH}
+def hits_of(*names):
+    """Make hits of which the part before # is the document."""
+    return [
+        Hit(name, 1.0, "", "", "eng_Latn", "", document=name.partition("#")[0]) for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judged", "document_of", "ranked"),
+    [
+        # Chunks are judged: each has a rank of its own.
+        ({"long#2": 1}, {}, ["long#3", "short", "long#1", "long#2"]),
+        # A document is judged: its first chunk counts, and those of others are documents too.
+        ({"short": 1}, {"short": "short"}, ["long", "short"]),
+        ({"long": 1}, {f"long#{n}": "long" for n in (1, 2, 3)}, ["long", "short"]),
+        # A chunk that is judged as not relevant is still a part of a relevant document.
+        (
+            {"long": 1, "long#3": 0},
+            {f"long#{n}": "long" for n in (1, 2, 3)},
+            ["long", "short"],
+        ),
+    ],
+)
+def test_names_of_hits_are_those_of_the_judgments(judged, document_of, ranked):
+    hits = hits_of("long#3", "short", "long#1", "long#2")
+    assert _ranked_names(hits, judged, document_of) == ranked
+
+
+def test_a_hidden_copy_is_of_its_own_document_alone():
+    """Hide a chunk of a file, and a passage whose id only looks like that of a chunk."""
+    hit = hits_of("other")[0]._replace(places=("guide.md:120", "page#intro"))
+    judged = {"guide.md": 1, "page": 1}
+    assert _ranked_names([hit], judged, {"guide.md:120": "guide.md"}) == ["guide.md"]
+
+
+def test_a_judged_file_of_sections_is_found(index, tmp_path):
+    (tmp_path / "guide.en.md").write_text("# Cats\n\nOn the roof.\n\n# Dogs\n\nIn the garden.\n")
+    build_index(str(index.parent / "tiny"), [tmp_path / "guide.en.md"], tmp_path / "guide")
+    document = next(PassageIndex(tmp_path / "guide").passages()).document
+    data = write_questions(tmp_path / "q", relevant=f"q2 {document} 1\n")
+    result = measured(tmp_path / "guide", data, languages="en")
+    assert result.subsets[0].scores["mrr_at_100"] == 1
+    assert result.notes == ()
+
+
+def test_a_ranking_of_documents_is_as_deep_as_one_of_passages(chunked, tmp_path, monkeypatch):
+    """Put 130 chunks of one record before the judged one, so that 100 hits are not enough."""
+    tops = []
+
+    def rank(self, text, vector, *, top, **options):
+        tops.append(top)
+        return SimpleNamespace(hits=hits_of(*[f"twin#{n}" for n in range(130)], "long#1")[:top])
+
+    monkeypatch.setattr(Searcher, "rank", rank)
+    data = write_questions(tmp_path / "q", relevant="q2 long 1\n")
+    result = measured(chunked, data, settings=["index.modes=[]"], languages="en")
+    assert result.subsets[0].scores["mrr_at_100"] == 0.5
+    assert tops == [100, 400]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import Findings, LanguageTask, Scored
 from interlingua.retrieval.passage_index import PassageIndex
 from interlingua.retrieval.ranking import Hit
-from interlingua.retrieval.searcher import MODES, Searcher, SearchMode, model_for
+from interlingua.retrieval.searcher import MODES, MOST_HITS, Searcher, SearchMode, model_for
 from interlingua.runtime.progress import Progress
 
 VECTOR: SearchMode = "vector"
@@ -39,9 +39,9 @@ class IndexSearch(LanguageTask):
 
     The questions are ``queries.jsonl`` and ``qrels/test.tsv`` in BEIR's layout, in any number of
     languages: each line may have a ``language``. The judgments name passages by their ids in the
-    index, or documents: files, or records that were cut into chunks. If some name documents, the
-    ranking is one of documents, each at the place of its first chunk. A passage that is hidden as a
-    copy of a hit counts as that hit.
+    index, or documents: the ``document`` of several passages, such as a record that was cut into
+    chunks, or a file of sections. If some name documents, the ranking is one of documents, each at
+    the place of its first chunk. A passage that is hidden as a copy of a hit counts as that hit.
 
     Attributes:
         folder: of the index.
@@ -101,11 +101,11 @@ class IndexSearch(LanguageTask):
         found.added.append(searcher.index.digest())
         for code in chosen:
             progress.note(code)
-            one, of_documents, notes = self._judged(searcher.index, questions[code], code)
+            one, document_of, notes = self._judged(searcher.index, questions[code], code)
             vectors = self._embed(encoder, searcher, one, code)
             values: dict[str, dict[str, float]] = {}
             for mode in dict.fromkeys((VECTOR, *self.modes)):
-                run = self._run(searcher, one, vectors, code, mode, of_documents)
+                run = self._run(searcher, one, vectors, code, mode, document_of)
                 prefix = "" if mode == VECTOR else f"{mode}_"
                 for metric, of_query in ranking_metrics(one.qrels, run).items():
                     values[f"{prefix}{metric}"] = of_query
@@ -142,25 +142,29 @@ class IndexSearch(LanguageTask):
 
     def _judged(
         self, index: PassageIndex, one: JudgedQuestions, code: str
-    ) -> tuple[JudgedQuestions, bool, list[str]]:
+    ) -> tuple[JudgedQuestions, dict[str, str], list[str]]:
         """Return the questions with the judgments in the pool.
 
         Returns:
-            The questions; whether some judgments name documents; notes on other judgments.
+            The questions; by the id of a chunk, its judged document; notes on other judgments.
 
         Raises:
             DataError: no question has a relevant passage in the pool.
         """
-        languages, documents = index.languages_of(_relevant(one))
+        members = index.members_of(_relevant(one))
         notes = []
-        if absent := len(_relevant(one)) - len(languages):
+        if absent := len(_relevant(one)) - len(members):
             notes.append(f"missing from the index: {count_of(absent, 'relevant passages')}")
+        if self.pool == "own":
+            members = {name: of for name, of in members.items() if code in of.values()}
+        document_of = {
+            passage: name for name, of in members.items() if name not in of for passage in of
+        }
         if self.pool == "all":
-            return one, bool(documents), notes
-        in_pool = {name for name, codes in languages.items() if code in codes}
+            return one, document_of, notes
         qrels = {}
         for name, grades in one.qrels.items():
-            judged = {passage: grade for passage, grade in grades.items() if passage in in_pool}
+            judged = {passage: grade for passage, grade in grades.items() if passage in members}
             if judged:
                 qrels[name] = judged
         if not qrels:
@@ -175,7 +179,7 @@ class IndexSearch(LanguageTask):
                 " own language"
             )
         queries = {name: one.queries[name] for name in qrels}
-        return JudgedQuestions(queries, qrels), bool(documents), notes
+        return JudgedQuestions(queries, qrels), document_of, notes
 
     def _embed(
         self, encoder: CachedEncoder, searcher: Searcher, one: JudgedQuestions, code: str
@@ -200,43 +204,52 @@ class IndexSearch(LanguageTask):
         vectors: Float32[ndarray, "n d"],
         code: str,
         mode: str,
-        of_documents: bool,
+        document_of: Mapping[str, str],
     ) -> Run:
         """Return the ranking of each question's passages, or documents, in one mode."""
-        options: dict[str, Any] = {"mode": mode, "exact": self.exact, "top": DEPTH}
+        options: dict[str, Any] = {"mode": mode, "exact": self.exact}
         options["where"] = self.where or None
         options["per_language"] = self.per_language or None
         if self.pool == "own":
             options["languages"] = [code]
         run: dict[str, dict[str, float]] = {}
         for (name, text), vector in zip(one.queries.items(), vectors, strict=True):
-            hits = searcher.rank(text, vector, **options).hits
-            run[name] = _scores(hits, one.qrels[name], of_documents=of_documents)
+            top = DEPTH
+            ranked: list[str] = []
+            # Further chunks of a document take no ranks, so a ranking may need more hits.
+            while len(ranked) < DEPTH and top <= MOST_HITS:
+                hits = searcher.rank(text, vector, top=top, **options).hits
+                ranked = _ranked_names(hits, one.qrels[name], document_of)
+                if len(hits) < top:
+                    break
+                top *= 4
+            # Scores decrease with the rank; with equal scores, the order would be by id.
+            run[name] = {one: float(DEPTH - rank) for rank, one in enumerate(ranked[:DEPTH])}
         return run
 
 
-def _scores(
-    hits: Sequence[Hit], judged: Mapping[str, int], *, of_documents: bool
-) -> dict[str, float]:
-    """Return scores that decrease with the rank; with equal scores, the order would be by id.
+def _ranked_names(
+    hits: Sequence[Hit], judged: Mapping[str, int], document_of: Mapping[str, str]
+) -> list[str]:
+    """Return the names of hits as the judgments name them, best first, each once.
+
+    A hit that is judged by several names, such as those of copies, has the one with the highest
+    grade.
 
     Args:
         hits: best first.
-        judged: grades of a question's passages or documents.
-        of_documents: name unjudged hits by their documents, so that further chunks of a document
-            take no places.
+        judged: grades of a question's passages and documents.
+        document_of: judged documents by the ids of their chunks; if there are some, hits that are
+            not judged are named by their documents too.
     """
-    scores: dict[str, float] = {}
+    names: dict[str, None] = {}
     for hit in hits:
-        unjudged = hit.id
-        names = [hit.id, *hit.places]
-        if of_documents:
-            unjudged = hit.document or hit.id
-            # Of a hidden copy only the id is known: that of its record, # and the chunk's number.
-            names += [unjudged, *(place.rpartition("#")[0] for place in hit.places)]
-        name = next((one for one in names if one in judged), unjudged)
-        scores.setdefault(name, float(DEPTH - len(scores)))
-    return scores
+        passages = (hit.id, *hit.places)
+        documents = (document_of[passage] for passage in passages if passage in document_of)
+        known = [name for name in (*passages, *documents) if name in judged]
+        unjudged = (hit.document or hit.id) if document_of else hit.id
+        names[max(known, key=lambda name: judged[name], default=unjudged)] = None
+    return list(names)
 
 
 def _relevant(one: JudgedQuestions) -> set[str]:
