@@ -53,6 +53,8 @@ BESIDES: dict[str, dict[str, Any]] = {
     "prepare.vocabulary.max_size": {"path": "v", "trim": True},
     "method.ems.margin": {"contrastive": "ams"},
     "method.mexma.temperature": {"alignment": "contrastive"},
+    "method.sts.sts_weight": {"cosent_weight": 1.0},
+    "method.sts.temperature": {"cosent_weight": 1.0},
     "method.retromae.decoder_layers": {"enhanced": False},
     "method.laser.decoder_heads": {"decoder": "transformer"},
     "method.calibrated.english_weight": {"english_through_student": True},
