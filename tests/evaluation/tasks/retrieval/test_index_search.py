@@ -243,18 +243,18 @@ def test_a_judged_file_of_sections_is_found(index, tmp_path):
 
 
 def test_a_ranking_of_documents_is_as_deep_as_one_of_passages(chunked, tmp_path, monkeypatch):
-    """Put 130 chunks of one record before the judged one, so that 100 hits are not enough."""
+    """Put 230 chunks of one record before the judged one, so that 200 hits are not enough."""
     tops = []
 
     def rank(self, text, vector, *, top, **options):
         tops.append(top)
-        return SimpleNamespace(hits=hits_of(*[f"twin#{n}" for n in range(130)], "long#1")[:top])
+        return SimpleNamespace(hits=hits_of(*[f"twin#{n}" for n in range(230)], "long#1")[:top])
 
     monkeypatch.setattr(Searcher, "rank", rank)
     data = write_questions(tmp_path / "q", relevant="q2 long 1\n")
     result = measured(chunked, data, settings=["index.modes=[]"], languages="en")
     assert result.subsets[0].scores["mrr_at_100"] == 0.5
-    assert tops == [100, 400]
+    assert tops == [200, 800]
 
 
 @pytest.mark.parametrize(

@@ -214,9 +214,9 @@ class IndexSearch(LanguageTask):
             options["languages"] = [code]
         run: dict[str, dict[str, float]] = {}
         for (name, text), vector in zip(one.queries.items(), vectors, strict=True):
-            top = DEPTH
+            # Further chunks of a document take no ranks, so a ranking of documents needs more hits.
+            top = 2 * DEPTH if document_of else DEPTH
             ranked: list[str] = []
-            # Further chunks of a document take no ranks, so a ranking may need more hits.
             while len(ranked) < DEPTH and top <= MOST_HITS:
                 hits = searcher.rank(text, vector, top=top, **options).hits
                 ranked = _ranked_names(hits, one.qrels[name], document_of)
