@@ -11,8 +11,8 @@ that a part of the data is enough to try. OUT gets
 - ``questions_dev.json``: the same of passages that are not in ``questions.json`` in any language,
   with all versions of the passage in ``positive_ctxs``, for development.py;
 - ``scored.tsv`` and ``scored_dev.tsv``: score, text, text;
-- ``triplets.json``: premises with a sentence that follows and, if there is one, a sentence that
-  contradicts, as a question with its passage and a hard negative;
+- ``triplets.json``: premises as questions, with an entailed sentence as the passage and the
+  contradicting sentences, if any, as hard negatives; read by a trial of second_scores.toml only;
 - ``sources.json``: the sets used, with licenses and counts, for the card.
 
 Passages of questions have no title, so that a question has to find its passage by the text. A

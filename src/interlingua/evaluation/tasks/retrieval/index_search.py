@@ -146,7 +146,8 @@ class IndexSearch(LanguageTask):
         """Return the questions with the judgments in the pool.
 
         Returns:
-            The questions; by the id of a chunk, its judged document; notes on other judgments.
+            The questions; the judged document of each chunk, by the id of the chunk; notes on the
+            judgments that are left out.
 
         Raises:
             DataError: no question has a relevant passage in the pool.
@@ -224,7 +225,7 @@ class IndexSearch(LanguageTask):
                     break
                 top *= 4
             # Scores decrease with the rank; with equal scores, the order would be by id.
-            run[name] = {one: float(DEPTH - rank) for rank, one in enumerate(ranked[:DEPTH])}
+            run[name] = {found: float(DEPTH - rank) for rank, found in enumerate(ranked[:DEPTH])}
         return run
 
 
